@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# vtime.sh [SCENARIO...]: boot one guest a scenario in virtual time and write
+# out/SCENARIO.json, an array of records
+#   {"scenario","variant","flow","metric","unit","value"}
+# that is the same to the bit at every run, whatever the host is doing.
+#
+# Touches: $OUT and $IMAGE_DIR. Runs inside the Debian root (virtme/enter.sh).
+#
+#   KVER       release of the stock kernel
+#   OUT        where results go (default out/); consoles and raw ports in $OUT/vtime
+#   IMAGE_DIR  see image.sh
+#   JOBS       guests at a time (default: two, or one on a single core)
+#   LIMIT      seconds of wall time after which a guest counts as hung (default 300)
+#
+# Exit: 0 every scenario gave a verdict and none failed (a void one says so and
+# counts as a verdict); 1 one failed or gave no verdict twice; 2 usage.
+#
+# Virtual time: -icount shift=0 makes one guest instruction one nanosecond and
+# sleep=off skips idle time, so that what the guest measures depends on what it
+# executes and on nothing else. One CPU in one thread, the clock, the random seed
+# and the CPU's own random numbers are fixed or off; nothing is read from the
+# host once the guest runs, results leave by a virtio port.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+: "${KVER:?vtime.sh: KVER, the kernel release, is not set}"
+out=${OUT:-$here/out}
+raw=$out/vtime
+export KVER IMAGE_DIR=${IMAGE_DIR:-/var/cache/lowtail/vtime-$KVER}
+limit=${LIMIT:-300}
+jobs=${JOBS:-$(($(nproc) < 2 ? 1 : 2))}
+
+# Longest first, so that two guests at a time end at about the same moment.
+all=(T4 T2 T3 T0)
+
+# random.trust_*: no seed from outside. mitigations=off and nokaslr: fewer
+# instructions that the comparison is not about. oops=panic: an Oops ends the
+# boot, which then has no verdict. tsc=reliable: the instruction counter is the
+# one clock there is; no watchdog may vote it out.
+cmdline="console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr
+ random.trust_cpu=off random.trust_bootloader=off tsc=reliable
+ cryptomgr.notests=1"
+
+usage() {
+	sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
+}
+
+scenarios=()
+for arg; do
+	case $arg in
+	-h | --help)
+		usage
+		exit 0
+		;;
+	*)
+		if [ ! -e "$here/selftests/scenarios/$arg.sh" ]; then
+			echo "vtime.sh: no scenario '$arg' in selftests/scenarios" >&2
+			exit 2
+		fi
+		scenarios+=("$arg")
+		;;
+	esac
+done
+[ ${#scenarios[@]} -gt 0 ] || scenarios=("${all[@]}")
+
+image_of() {
+	case $1 in
+	T2) echo pg ;;
+	*) echo base ;;
+	esac
+}
+
+# boot SCENARIO: one guest, from start to power-off. Two e1000e back to back on
+# a hub inside QEMU (a scenario that needs none leaves them down): sending is
+# part of the register write and completions are interrupts, both in virtual time.
+boot() {
+	local s=$1 e1000e=e1000e,romfile=
+	rm -f "$raw/$s.port" "$raw/$s.console"
+	timeout -k 5 "$limit" qemu-system-x86_64 \
+		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
+		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
+		-rtc base=2026-01-01T00:00:00,clock=vm -seed 1 \
+		-cpu max,-rdrand,-rdseed \
+		-kernel "$IMAGE_DIR/vmlinux" -initrd "$IMAGE_DIR/$(image_of "$s").cpio" \
+		-append "${cmdline//$'\n'/} SCENARIO=$s" \
+		-netdev hubport,id=a,hubid=0 -device "$e1000e,netdev=a,mac=52:54:00:00:00:01" \
+		-netdev hubport,id=b,hubid=0 -device "$e1000e,netdev=b,mac=52:54:00:00:00:02" \
+		-device virtio-serial-pci \
+		-chardev "file,id=results,path=$raw/$s.port" \
+		-device virtserialport,chardev=results,name=lowtail.results \
+		-serial "file:$raw/$s.console" \
+		</dev/null 2>"$raw/$s.qemu"
+}
+
+# The guest's last line is its verdict; nothing else counts as one.
+verdict_of() {
+	tail -n 1 "$raw/$1.port" 2>/dev/null | sed -n 's/^verdict //p'
+}
+
+# run SCENARIO: boot, once more if no verdict came, then records to JSON.
+run() {
+	local s=$1 start=$SECONDS status verdict try
+	follow "$s" "$BASHPID"
+	for try in 1 2; do
+		status=0
+		boot "$s" || status=$?
+		verdict=$(verdict_of "$s")
+		[ -n "$verdict" ] && break
+		echo "$s: no verdict (qemu ended with $status after $((SECONDS - start)) s; 124 is the wall-time limit)" \
+			"$([ "$try" = 1 ] && echo "- a failed boot, booting once more")"
+		tail -n 15 "$raw/$s.qemu" "$raw/$s.console" 2>/dev/null | tr -d '\r'
+	done
+	sed -n '/^{/p' "$raw/$s.port" | awk 'BEGIN { printf "[" }
+		{ printf "%s\n%s", (NR > 1 ? "," : ""), $0 } END { print "\n]" }' >"$out/$s.json.new"
+	mv "$out/$s.json.new" "$out/$s.json"
+	echo "$s: ${verdict:-failed: two boots without a verdict} ($((SECONDS - start)) s)"
+	case $verdict in
+	ok | void*) return 0 ;;
+	esac
+	sed -n 's/^log /  /p' "$raw/$s.port" | tail -n 40
+	return 1
+}
+
+# follow SCENARIO PID: on a terminal the guest's own progress lines are shown as
+# they come, until PID, this scenario's run, ends.
+follow() {
+	[ -t 1 ] || return 0
+	tail -n +1 -s 0.3 -F --pid="$2" "$raw/$1.port" 2>/dev/null | sed -un "s/^# /$1: /p" &
+}
+
+mkdir -p "$raw"
+for kind in $(for s in "${scenarios[@]}"; do image_of "$s"; done | sort -u); do
+	"$here/virtme/image.sh" "$kind" >/dev/null
+done
+
+failed=0
+running=0
+echo "virtual time: ${scenarios[*]} on $KVER, $jobs guests at a time"
+for s in "${scenarios[@]}"; do
+	if [ "$running" -ge "$jobs" ]; then
+		wait -n || failed=1
+		running=$((running - 1))
+	fi
+	run "$s" &
+	running=$((running + 1))
+done
+while [ "$running" -gt 0 ]; do
+	wait -n || failed=1
+	running=$((running - 1))
+done
+exit "$failed"
