@@ -175,7 +175,10 @@ if [ "$kind" = pg ]; then
 	. "$here/virtme/image-pg.sh"
 	add_postgres
 fi
-(cd "$tree" && find . -print0 | sort -z | cpio -0 -o -H newc --quiet --reproducible) >"$dir/$kind.cpio.new"
+# The same inputs give the same bytes: even a file's date would shift the boot by
+# some instructions, and with it all that follows.
+find "$tree" -exec touch -h -d @0 {} +
+(cd "$tree" && find . -print0 | LC_ALL=C sort -z | cpio -0 -o -H newc --quiet --reproducible) >"$dir/$kind.cpio.new"
 mv "$dir/$kind.cpio.new" "$dir/$kind.cpio"
 rm -rf "$tree"
 echo "$dir"

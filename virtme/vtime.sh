@@ -88,7 +88,7 @@ boot() {
 		-append "${cmdline//$'\n'/} SCENARIO=$s" \
 		-netdev hubport,id=a,hubid=0 -device "$e1000e,netdev=a,mac=52:54:00:00:00:01" \
 		-netdev hubport,id=b,hubid=0 -device "$e1000e,netdev=b,mac=52:54:00:00:00:02" \
-		-device virtio-serial-pci \
+		-device virtio-serial-pci,ioeventfd=off \
 		-chardev "file,id=results,path=$raw/$s.port" \
 		-device virtserialport,chardev=results,name=lowtail.results \
 		-serial "file:$raw/$s.console" \

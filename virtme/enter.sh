@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run a command inside the trixie root, with this checkout at /lowtail:  virtme/enter.sh CMD…
+#
+# The root is read-only unless -w is given, so that nothing but the set-up can change it; /tmp and /run are
+# fresh for each call, the cargo cache and the kernel sources are shared.  All mounts live in a mount
+# namespace of the command's own and vanish with it: the cache never has a live mount that an `rm` outside could follow.
+
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+usage="usage: enter.sh [-w] [-r ROOT] [-b SOURCE:TARGET]… [--] CMD…"
+
+if [ "${1:-}" != --inside ]; then
+	args=() root=$ROOT
+	while getopts wr:b: opt; do
+		case $opt in
+		w) args+=(-w) ;;
+		r) root=$OPTARG ;;
+		b) args+=(-b "$OPTARG") ;;
+		*) die "$usage" ;;
+		esac
+	done
+	shift $((OPTIND - 1))
+	[ $# -gt 0 ] || die "$usage"
+	need_root
+	[ -d "$root/usr" ] || die "there is no Debian root yet" "make setup"
+	mkdir -p "$CACHE/cargo" "$CACHE/src"
+	# Held by all that runs inside; `make distclean` asks for it before it removes anything.
+	exec 9>"$CACHE/use.lock"
+	flock -s 9
+	exec unshare --mount --propagation private -- \
+		"$BASH" "${BASH_SOURCE[0]}" --inside "$root" "${args[@]}" -- "$@"
+fi
+
+root=$2
+shift 2
+writable='' binds=()
+while getopts wb: opt; do
+	case $opt in
+	w) writable=1 ;;
+	b) binds+=("$OPTARG") ;;
+	*) die "$usage" ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+mount --bind "$root" "$root"
+[ -n "$writable" ] || mount -o remount,bind,ro "$root"
+mount --rbind /proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount --bind "$TOP" "$root/lowtail"
+mount --bind "$CACHE/src" "$root/usr/src/lowtail/src"
+mount --bind "$CACHE/cargo" "$root/opt/cargo"
+# Names and certificates are the host's as they are now: a site's proxy may sign with an authority of its own.
+for f in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
+	if [ -s "$f" ] && [ -e "$root$f" ]; then
+		mount --bind "$(readlink -f "$f")" "$root$f"
+	fi
+done
+for b in "${binds[@]}"; do
+	mount --bind "${b%%:*}" "$root${b#*:}"
+done
+
+# A clean environment, plus what the caller means for the programs inside: proxies, registries, our own knobs.
+env=(
+	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/opt/vng/bin
+	HOME=/tmp LANG=C.UTF-8 LC_ALL=C.UTF-8 TERM="${TERM:-dumb}"
+	CARGO_HOME=/opt/cargo CARGO_TARGET_DIR=/lowtail/out/cargo CARGO_TERM_COLOR=never
+	CARGO_HTTP_CAINFO=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+)
+while IFS= read -r v; do
+	case $v in
+	CARGO_HOME | CARGO_TARGET_DIR | CARGO_HTTP_CAINFO | CARGO_TERM_COLOR | PIP_CERT | PIP_FIND_LINKS) ;;
+	PIP_CONFIG_FILE | PIP_CACHE_DIR | PIP_TARGET | PIP_PREFIX | PIP_REQUIRE_VIRTUALENV | PIP_USER) ;;
+	CARGO_BUILD_* | CARGO_INSTALL_ROOT | LOWTAIL_CACHE | LOWTAIL_LOCKED) ;;
+	http_proxy | https_proxy | no_proxy | all_proxy | HTTP_PROXY | HTTPS_PROXY | NO_PROXY | ALL_PROXY | \
+		CARGO_* | PIP_* | LOWTAIL_* | KVER | V | TESTS | CI | SOURCE_DATE_EPOCH)
+		env+=("$v=${!v}")
+		;;
+	esac
+done < <(compgen -e)
+
+# Keep the caller's place when it is inside the checkout.
+cwd=/lowtail
+case $PWD/ in "$TOP"/*) cwd=/lowtail${PWD#"$TOP"} ;; esac
+# shellcheck disable=SC2016 # expanded by the inner shell
+exec chroot "$root" /usr/bin/env -i "${env[@]}" \
+	/bin/sh -c 'cd "$1" && shift && exec "$@"' enter "$cwd" "$@"

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Common ground of the set-up scripts: where things are, how progress and failures are told, and how
+# steps stay whole when they are interrupted.  Sourced, never run; it changes nothing by itself.
+#
+# Every step follows one rule: build under a temporary name, rename when whole, then nothing has to be
+# asked about a thing that exists.  An interrupt leaves only a temporary name, which the next run removes.
+
+set -euo pipefail
+
+TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+CACHE=${LOWTAIL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowtail}
+SUITE=trixie
+# The only architecture whose guests are wired up so far; named once so that a second is a small change.
+DEB_ARCH=amd64
+KERNEL_CC=x86_64-linux-gnu-gcc-14
+# Measured: a whole set-up takes 6.1 GB; the rest is room for builds and results.
+NEED_GB=8
+
+SECONDS_AT_START=${LOWTAIL_T0:=$(date +%s)}
+export LOWTAIL_T0
+
+# say TEXT: one line of progress, with the time since the command was typed.
+say() {
+	printf '[%4ds] %s\n' "$(($(date +%s) - SECONDS_AT_START))" "$*" >&2
+}
+
+# die WHAT REMEDY: what failed, and what to do about it.
+die() {
+	printf 'lowtail: error: %s\n' "$1" >&2
+	[ $# -lt 2 ] || printf 'lowtail: remedy: %s\n' "$2" >&2
+	exit 1
+}
+
+# logged NAME WHAT FAILED REMEDY CMD…: run CMD with its output in a log, and die of its failure with the log's
+# tail.  On a terminal the line counts seconds; elsewhere only its end is printed.
+#
+# Never call it in a condition (`logged … || …`): bash would then ignore errors inside CMD's functions.
+logged() {
+	local name=$1 what=$2 failed=$3 remedy=$4 log rc pid t0
+	shift 4
+	mkdir -p "$CACHE/log"
+	log=$CACHE/log/$name.log
+	t0=$(date +%s)
+	set +e
+	if [ -t 2 ] && [ -z "${LOWTAIL_QUIET:-}" ]; then
+		(
+			set -e
+			"$@"
+		) >"$log" 2>&1 &
+		pid=$!
+		# A background job of a script ignores Ctrl-C, so pass it on by hand.
+		trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
+		while kill -0 "$pid" 2>/dev/null; do
+			printf '\r\033[K[%4ds] %s … %ds' "$(($(date +%s) - SECONDS_AT_START))" \
+				"$what" "$(($(date +%s) - t0))" >&2
+			sleep 1
+		done
+		wait "$pid"
+		rc=$?
+		trap - INT TERM
+		printf '\r\033[K' >&2
+	else
+		(
+			set -e
+			"$@"
+		) >"$log" 2>&1
+		rc=$?
+	fi
+	set -e
+	if [ "$rc" = 0 ]; then
+		say "$what: done in $(($(date +%s) - t0)) s"
+		return 0
+	fi
+	say "$what: FAILED (exit $rc), the end of $log:"
+	tail -n 20 "$log" | sed 's/^/    | /' >&2
+	die "$failed" "$remedy"
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] || die "this needs root: it makes a Debian root, mounts and chroots" \
+		"sudo make ${LOWTAIL_GOAL:-run}"
+}
+
+need_space() {
+	local free_kb
+	mkdir -p "$CACHE" 2>/dev/null || die "cannot write $CACHE" "LOWTAIL_CACHE=/a/writable/folder make …"
+	free_kb=$(df -Pk "$CACHE" | awk 'NR == 2 { print $4 }')
+	[ "$((free_kb / 1024 / 1024))" -ge "$NEED_GB" ] ||
+		die "$CACHE has $((free_kb / 1024 / 1024)) GB free, the set-up needs $NEED_GB GB" \
+			"free some space, or LOWTAIL_CACHE=/a/larger/disk make …"
+}
+
+# One set-up at a time, whichever clone it was started from.
+lock_setup() {
+	[ -z "${LOWTAIL_LOCKED:-}" ] || return 0
+	mkdir -p "$CACHE"
+	exec 8>"$CACHE/setup.lock"
+	if ! flock -n 8; then
+		say "waiting for another lowtail set-up that holds $CACHE/setup.lock"
+		flock 8
+	fi
+	export LOWTAIL_LOCKED=1
+}
+
+short_hash() {
+	sha256sum | cut -c1-10
+}
+
+package_list() {
+	sed 's/#.*//' "$TOP/virtme/packages" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u
+}
+
+# All that decides what is in the root.  A comment changed in a script does not make a new root.
+root_recipe() {
+	echo "format 2 $SUITE $DEB_ARCH virtme-ng>=1.41"
+	package_list
+}
+
+ROOT=$CACHE/root-$(root_recipe | short_hash)
+root_ready() { [ -e "$ROOT/usr/lib/lowtail/complete" ]; }
+
+# The kernel that set-up chose: KVER when given, else what an earlier run chose.  A second run must
+# not move to another kernel because the mirror got a newer one; `make setup UPDATE=1` does.
+kernel_chosen() {
+	if [ -n "${KVER:-}" ]; then
+		if [ ! -e "$ROOT/usr/lib/lowtail/kernel-$KVER" ] && [ -e "$CACHE/kver-$KVER" ]; then
+			cat "$CACHE/kver-$KVER"
+		else
+			echo "$KVER"
+		fi
+	elif [ -e "$CACHE/kver" ]; then
+		cat "$CACHE/kver"
+	fi
+}
+
+# Paths as seen inside the root.
+kdir_of() { echo "/usr/src/lowtail/kdir-$1"; }
+source_of() { echo "/usr/src/lowtail/src/$(cat "$ROOT/usr/lib/lowtail/kernel-$1")"; }
+kernel_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ]; }
+kdir_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kdir-$1" ]; }
