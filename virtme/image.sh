@@ -20,6 +20,7 @@
 # the database exist already.
 
 set -euo pipefail
+umask 022
 
 kind=${1:-base}
 case $kind in
