@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Makes a flow's connections and agrees with the server on what they will carry.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use crate::flow::Flow;
+use crate::poller::now;
+use crate::wire::{EndOptions, Hello, VERSION, Welcome};
+use crate::writer::Writer;
+use crate::{Result, sockopt as options, tcp_info, wire};
+
+/// How long a server may take to answer a SYN or a hello.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to sleep before trying a server again that does not listen yet.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A connection whose two ends agree.
+pub struct Link {
+    /// The socket, non-blocking.
+    pub stream: TcpStream,
+    /// Sends the requests.
+    pub writer: Writer,
+    /// Bytes of a reply.
+    pub reply: u64,
+    /// The congestion control of this end and of the server's.
+    pub cc: (String, String),
+}
+
+/// What a flow asks of the client's end.
+fn client_end(flow: &Flow) -> EndOptions {
+    EndOptions {
+        nodelay: flow.nodelay.client(),
+        nodelay_undone: flow.nodelay_undone.client(),
+        cork: flow.cork.client(),
+        cork_held: flow.cork_held.client(),
+        more: flow.more.client(),
+        cc: flow.cc.clone(),
+        sndbuf: flow.sndbuf,
+    }
+}
+
+/// What a flow asks of the server's end.
+fn server_end(flow: &Flow) -> EndOptions {
+    EndOptions {
+        nodelay: flow.nodelay.server(),
+        nodelay_undone: flow.nodelay_undone.server(),
+        cork: flow.cork.server(),
+        cork_held: flow.cork_held.server(),
+        more: flow.more.server(),
+        cc: flow.server_cc.clone(),
+        sndbuf: flow.sndbuf,
+    }
+}
+
+/// A connected, still blocking socket.
+fn dial(
+    server: SocketAddr,
+    bind: Option<IpAddr>,
+    options: &EndOptions,
+    until: u64,
+) -> Result<TcpStream> {
+    let family = if server.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    loop {
+        let socket: OwnedFd = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|e| format!("socket: {e}{}", files(e)))?;
+        options::before_connect(&socket, options)?;
+        if let Some(ip) = bind {
+            rustix::net::bind(&socket, &SocketAddr::new(ip, 0)).map_err(|e| {
+                format!("cannot connect from {ip}: {e}; --bind takes an address of this host")
+            })?;
+        }
+        for side in [Timeout::Send, Timeout::Recv] {
+            set_socket_timeout(&socket, side, Some(PATIENCE))
+                .map_err(|e| format!("socket: {e}"))?;
+        }
+        match rustix::net::connect(&socket, &server) {
+            Ok(()) => return Ok(socket.into()),
+            Err(Errno::CONNREFUSED) if now() < until => thread::sleep(RETRY),
+            Err(Errno::INPROGRESS) => {
+                return Err(format!(
+                    "{server} does not answer: is the address right, and does a firewall let it in?"
+                ));
+            }
+            Err(Errno::CONNREFUSED) => {
+                return Err(format!(
+                    "nobody listens at {server}: start 'rpctail server --listen {server}' there"
+                ));
+            }
+            Err(e) => return Err(format!("cannot connect to {server}: {e}")),
+        }
+    }
+}
+
+/// The remedy when there are no more descriptors.
+fn files(error: Errno) -> &'static str {
+    match error {
+        Errno::MFILE => "; allow more with 'ulimit -n', or use fewer connections",
+        _ => "",
+    }
+}
+
+/// Connects to a server and agrees on what the flow will send. A server that does not listen yet
+/// is tried again until `until` (ns of [`now`]).
+pub fn link(flow: &Flow, server: SocketAddr, bind: Option<IpAddr>, until: u64) -> Result<Link> {
+    let explain = |e: String| format!("flow '{}': {server}: {e}", flow.name);
+    let end = client_end(flow);
+    let stream =
+        dial(server, bind, &end, until).map_err(|e| format!("flow '{}': {e}", flow.name))?;
+    let mss = tcp_info::read(&stream)
+        .map_err(|e| explain(format!("TCP_INFO: {e}")))?
+        .mss;
+    let writer = Writer::new(flow.request.resolve(mss)?, &end);
+    let request = if flow.is_stream() {
+        0
+    } else {
+        writer.message()
+    };
+    let hello = Hello {
+        version: VERSION,
+        request,
+        reply: flow.reply.to_string(),
+        options: server_end(flow),
+    };
+    wire::send(&stream, &hello).map_err(explain)?;
+    let welcome: Welcome = wire::receive(&stream).map_err(explain)?;
+    if let Some(error) = welcome.error {
+        return Err(explain(format!("the server says: {error}")));
+    }
+    options::before_load(&stream, &end).map_err(explain)?;
+    stream
+        .set_nonblocking(true)
+        .map_err(|e| explain(e.to_string()))?;
+    let cc = (options::cc(&stream), welcome.cc);
+    Ok(Link {
+        stream,
+        writer,
+        reply: welcome.reply,
+        cc,
+    })
+}

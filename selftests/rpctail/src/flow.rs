@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A flow as it will be run: every option decided, nothing contradictory left.
+
+use std::fmt;
+
+use crate::Result;
+use crate::cli::{ClientArgs, FlowArgs, Mode, Who, flow_spec};
+use crate::pattern::Pattern;
+use crate::schedule::Arrivals;
+
+/// A flow: connections that carry the same load.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name in the records.
+    pub name: String,
+    /// What makes the load.
+    pub mode: Mode,
+    /// Thousandths of requests (barrier: rounds) a second; `None` is back to back.
+    pub rate: Option<u64>,
+    /// How an open flow's requests are spread over time.
+    pub arrivals: Arrivals,
+    /// Connections.
+    pub conns: u32,
+    /// Most requests on their way on one connection.
+    pub depth: u32,
+    /// The writes of a request; of a stream, its one write.
+    pub request: Pattern,
+    /// The writes of a reply.
+    pub reply: Pattern,
+    /// Who sets TCP_NODELAY.
+    pub nodelay: Who,
+    /// Who sets TCP_NODELAY and takes it back.
+    pub nodelay_undone: Who,
+    /// Who corks each message.
+    pub cork: Who,
+    /// Who corks for good.
+    pub cork_held: Who,
+    /// Who uses MSG_MORE inside a message.
+    pub more: Who,
+    /// The client's congestion control.
+    pub cc: Option<String>,
+    /// The server's congestion control.
+    pub server_cc: Option<String>,
+    /// SO_SNDBUF (bytes).
+    pub sndbuf: Option<u64>,
+    /// Back-to-back exchanges per connection before the load.
+    pub warmup_exchanges: u32,
+}
+
+impl Flow {
+    /// Decides everything the options leave open; refuses contradictions.
+    pub fn new(args: FlowArgs) -> Result<Self> {
+        let mode = args.mode.unwrap_or(match args.rate {
+            Some(_) => Mode::Open,
+            None => Mode::Closed,
+        });
+        let name = args.name.unwrap_or_else(|| match mode {
+            Mode::Open | Mode::Closed => "rpc".into(),
+            Mode::Stream => "stream".into(),
+            Mode::Barrier => "incast".into(),
+        });
+        let refuse = |why: &str| Err(format!("flow '{name}': {why}"));
+        if name.is_empty() || name.contains(['/', ' ', ',', '"']) {
+            return refuse("a name is a word without '/', ',', '\"' or spaces");
+        }
+        // A rate on the command line is for the flows that can have one.
+        let rate = args
+            .rate
+            .filter(|_| matches!(mode, Mode::Open | Mode::Barrier));
+        if mode == Mode::Open && rate.is_none() {
+            return refuse(
+                "an open loop needs a rate; give --rate, or --mode closed for back to back",
+            );
+        }
+        let depth = args.depth.unwrap_or(1);
+        if mode == Mode::Barrier && depth > 1 {
+            return refuse("a barrier waits for each reply; leave --depth out");
+        }
+        let small: fn() -> Pattern = || "100".parse().expect("100 is a pattern");
+        let request = match mode {
+            Mode::Stream => args.write.unwrap_or(64 << 10).to_string().parse()?,
+            _ => args.request.unwrap_or_else(small),
+        };
+        Ok(Self {
+            mode,
+            rate,
+            arrivals: args.arrivals.unwrap_or_default(),
+            conns: args.conns.unwrap_or(1),
+            depth,
+            request,
+            reply: args.reply.unwrap_or_else(small),
+            nodelay: args.nodelay.unwrap_or_default(),
+            nodelay_undone: args.nodelay_undone.unwrap_or_default(),
+            cork: args.cork.unwrap_or_default(),
+            cork_held: args.cork_held.unwrap_or_default(),
+            more: args.more.unwrap_or_default(),
+            cc: args.cc,
+            server_cc: args.server_cc,
+            sndbuf: args.sndbuf,
+            warmup_exchanges: args.warmup_exchanges.unwrap_or(32),
+            name,
+        })
+    }
+
+    /// Whether the flow is a one-way stream.
+    pub fn is_stream(&self) -> bool {
+        self.mode == Mode::Stream
+    }
+}
+
+/// All flows the command line asks for: each `--flow`, or the one made of the flow options.
+pub fn flows(args: &ClientArgs) -> Result<Vec<Flow>> {
+    let specs = if args.flows.is_empty() {
+        vec![args.flow.clone()]
+    } else {
+        let specs = args.flows.iter();
+        specs
+            .map(|text| Ok(flow_spec(text)?.or(&args.flow)))
+            .collect::<Result<_>>()?
+    };
+    let flows: Vec<Flow> = specs.into_iter().map(Flow::new).collect::<Result<_>>()?;
+    for (i, flow) in flows.iter().enumerate() {
+        if flows[..i].iter().any(|other| other.name == flow.name) {
+            return Err(format!(
+                "two flows are named '{}'; give each its own name=",
+                flow.name
+            ));
+        }
+    }
+    Ok(flows)
+}
+
+impl fmt::Display for Flow {
+    /// The effective options, as a `--flow` would give them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        write!(f, "name={},mode={mode},conns={}", self.name, self.conns)?;
+        if let Some(rate) = self.rate {
+            write!(f, ",rate={}", rate as f64 / 1000.0)?;
+        }
+        if self.arrivals == Arrivals::Poisson {
+            write!(f, ",arrivals=poisson")?;
+        }
+        if self.is_stream() {
+            write!(f, ",write={}", self.request)?;
+        } else {
+            write!(
+                f,
+                ",depth={},request={},reply={}",
+                self.depth, self.request, self.reply
+            )?;
+            write!(f, ",warmup-exchanges={}", self.warmup_exchanges)?;
+        }
+        for (key, who) in [
+            ("nodelay", self.nodelay),
+            ("nodelay-undone", self.nodelay_undone),
+            ("cork", self.cork),
+            ("cork-held", self.cork_held),
+            ("more", self.more),
+        ] {
+            if who != Who::None {
+                write!(f, ",{key}={}", format!("{who:?}").to_lowercase())?;
+            }
+        }
+        for (key, cc) in [("cc", &self.cc), ("server-cc", &self.server_cc)] {
+            if let Some(cc) = cc {
+                write!(f, ",{key}={cc}")?;
+            }
+        }
+        match self.sndbuf {
+            Some(bytes) => write!(f, ",sndbuf={bytes}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(text: &str) -> Result<Flow> {
+        Flow::new(flow_spec(text)?)
+    }
+
+    #[test]
+    fn the_mode_follows_the_rate() {
+        assert_eq!(flow("rate=10").unwrap().mode, Mode::Open);
+        assert_eq!(flow("conns=2").unwrap().mode, Mode::Closed);
+        assert_eq!(flow("mode=closed,rate=10").unwrap().rate, None);
+        assert!(flow("mode=open").unwrap_err().contains("--rate"));
+        assert!(flow("mode=barrier,depth=2").is_err());
+        assert!(flow("name=a/b").is_err());
+    }
+
+    #[test]
+    fn the_echo_reads_back() {
+        for text in [
+            "name=x,rate=2500,conns=128,request=100,reply=3091+5,nodelay,more=server,cc=dctcp",
+            "mode=stream,write=500,nodelay=client,sndbuf=20K",
+            "mode=barrier,rate=0.5,reply=(mss+1),cork-held=server",
+        ] {
+            let echo = flow(text).unwrap().to_string();
+            assert_eq!(flow(&echo).unwrap().to_string(), echo);
+        }
+    }
+}
