@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What bindgen made of the kernel's TCP, ftrace and namespace headers; nothing is hand-written.
+//!
+//! Private to `rust/net`: the abstractions beside this file are what modules see.
+
+#![allow(
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    dead_code,
+    improper_ctypes,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    unsafe_op_in_unsafe_fn
+)]
+
+use kernel::{
+    bindings::{
+        list_head,
+        module,
+        seq_file, //
+    },
+    ffi, //
+};
+
+type __kernel_size_t = usize;
+type __kernel_ssize_t = isize;
+type __kernel_ptrdiff_t = isize;
+
+include!(concat!(
+    env!("LOWTAIL_OBJ"),
+    "/rust/net/bindings_generated.rs"
+));

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * C for what Rust cannot call: macros, inline functions and bit-fields. Each function does that
+ * one thing and decides nothing.
+ */
+#ifndef LOWTAIL_HELPERS_H
+#define LOWTAIL_HELPERS_H
+
+#include <linux/types.h>
+
+struct ftrace_regs;
+struct net;
+struct proc_dir_entry;
+struct seq_file;
+struct sock;
+struct tcp_congestion_ops;
+
+/* tcp_helpers.c */
+u8 lowtail_ca_state(const struct sock *sk);
+bool lowtail_ecn_mode_any(const struct sock *sk);
+void lowtail_ecn_dontxmit(struct sock *sk);
+u32 lowtail_packets_in_flight(const struct sock *sk);
+bool lowtail_has_unsent_data(const struct sock *sk);
+bool lowtail_is_cwnd_limited(const struct sock *sk);
+bool lowtail_slow_start_after_idle(const struct sock *sk);
+bool lowtail_sndbuf_limited(const struct sock *sk);
+u32 lowtail_init_cwnd(const struct sock *sk);
+u32 lowtail_jiffies32(void);
+bool lowtail_reordering_timer_fired(const struct sock *sk);
+void lowtail_set_cwnd(struct sock *sk, u32 cwnd);
+void lowtail_set_ssthresh(struct sock *sk, u32 ssthresh);
+void lowtail_set_pacing_rate(struct sock *sk, u64 rate);
+u32 lowtail_pacing_ss_ratio(const struct sock *sk);
+u32 lowtail_pacing_ca_ratio(const struct sock *sk);
+u32 lowtail_min_tso_segs(const struct sock *sk);
+u32 lowtail_sysctl_reordering(const struct sock *sk);
+void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
+
+/* hook_helpers.c */
+unsigned long lowtail_fregs_argument(struct ftrace_regs *fregs, unsigned int n);
+void lowtail_fregs_set_argument(struct ftrace_regs *fregs, unsigned int n, unsigned long value);
+u8 lowtail_nonagle(const struct sock *sk);
+struct net *lowtail_sock_net(const struct sock *sk);
+void *lowtail_net_generic(const struct net *net, unsigned int id);
+bool lowtail_net_is_live(const struct net *net);
+struct net *lowtail_seq_file_net(struct seq_file *seq);
+bool lowtail_proc_create(struct net *net, const char *name, int (*show)(struct seq_file *, void *));
+void lowtail_proc_remove(struct net *net, const char *name);
+u64 __percpu *lowtail_percpu_alloc(unsigned int n);
+void lowtail_percpu_free(u64 __percpu *counters);
+void lowtail_percpu_inc(u64 __percpu *counters, unsigned int i);
+u64 lowtail_percpu_sum(u64 __percpu *counters, unsigned int i);
+
+#endif

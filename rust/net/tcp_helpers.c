@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * C for what Rust cannot call in a congestion control: TCP's inline functions and bit-fields.
+ */
+#include <net/tcp.h>
+
+#include "helpers.h"
+
+u8 lowtail_ca_state(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state;
+}
+
+bool lowtail_ecn_mode_any(const struct sock *sk)
+{
+	return tcp_ecn_mode_any(tcp_sk(sk));
+}
+
+void lowtail_ecn_dontxmit(struct sock *sk)
+{
+	INET_ECN_dontxmit(sk);
+}
+
+u32 lowtail_packets_in_flight(const struct sock *sk)
+{
+	return tcp_packets_in_flight(tcp_sk(sk));
+}
+
+bool lowtail_has_unsent_data(const struct sock *sk)
+{
+	return tcp_send_head(sk);
+}
+
+bool lowtail_is_cwnd_limited(const struct sock *sk)
+{
+	return tcp_is_cwnd_limited(sk);
+}
+
+/* net.ipv4.tcp_slow_start_after_idle */
+bool lowtail_slow_start_after_idle(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
+}
+
+/* The application is held by its send buffer, or has gone: cwnd is not what limits it. */
+bool lowtail_sndbuf_limited(const struct sock *sk)
+{
+	return !sk->sk_socket || test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/* tcp_init_cwnd(), which is not exported: the route's initcwnd or 10 packets, within the clamp. */
+u32 lowtail_init_cwnd(const struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	return min(cwnd ? cwnd : TCP_INIT_CWND, tcp_sk(sk)->snd_cwnd_clamp);
+}
+
+u32 lowtail_jiffies32(void)
+{
+	return tcp_jiffies32;
+}
+
+/* As tcp_write_timer_handler() tests before it calls tcp_rack_reo_timeout(). */
+bool lowtail_reordering_timer_fired(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_pending == ICSK_TIME_REO_TIMEOUT &&
+	       !time_after(tcp_timeout_expires(sk), jiffies);
+}
+
+void lowtail_set_cwnd(struct sock *sk, u32 cwnd)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+}
+
+void lowtail_set_ssthresh(struct sock *sk, u32 ssthresh)
+{
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ssthresh);
+}
+
+void lowtail_set_pacing_rate(struct sock *sk, u64 rate)
+{
+	WRITE_ONCE(sk->sk_pacing_rate, rate);
+}
+
+u32 lowtail_pacing_ss_ratio(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_pacing_ss_ratio);
+}
+
+u32 lowtail_pacing_ca_ratio(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_pacing_ca_ratio);
+}
+
+u32 lowtail_min_tso_segs(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+}
+
+u32 lowtail_sysctl_reordering(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
+}
+
+
+/*
+ * Readers (tcp_get_info(), inet_diag) look at icsk_ca_ops without the socket lock. @ops belongs to
+ * the module that already holds the socket's reference, so no reference changes hands.
+ */
+void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops)
+{
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ops);
+}
