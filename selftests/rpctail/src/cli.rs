@@ -124,7 +124,11 @@ pub struct ClientArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::duration, default_value = "1s")]
     pub warmup: u64,
 
-    /// How long to wait for late replies after the measurement
+    /// Load that goes on after the measurement, so that other clients can finish theirs under it
+    #[arg(long, value_name = "DURATION", value_parser = units::duration, default_value = "0s")]
+    pub cooldown: u64,
+
+    /// How long to wait for late replies after the load
     #[arg(long, value_name = "DURATION", value_parser = units::duration, default_value = "5s")]
     pub drain: u64,
 

@@ -111,6 +111,11 @@ impl Flow {
 
 /// All flows the command line asks for: each `--flow`, or the one made of the flow options.
 pub fn flows(args: &ClientArgs) -> Result<Vec<Flow>> {
+    if args.duration == 0 {
+        return Err(
+            "--duration 0 measures nothing; give it some time, as in --duration 10s".into(),
+        );
+    }
     let specs = if args.flows.is_empty() {
         vec![args.flow.clone()]
     } else {

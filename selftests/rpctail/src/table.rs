@@ -24,6 +24,7 @@ pub fn echo(args: &ClientArgs, flows: &[Flow]) -> String {
         ("wait", args.wait),
         ("duration", args.duration),
         ("warmup", args.warmup),
+        ("cooldown", args.cooldown),
         ("drain", args.drain),
         ("sample", args.sample),
     ] {
