@@ -6,16 +6,25 @@
 # The root is read-only unless -w is given, so that nothing but the set-up can change it; /tmp and /run are
 # fresh for each call, the cargo cache and the kernel sources are shared.  All mounts live in a mount
 # namespace of the command's own and vanish with it: the cache never has a live mount that an `rm` outside could follow.
+#
+#   -w  the root writable         -r ROOT  another root than the current one
+#   -m KVER  with out/modules/KVER as that kernel's modules    -b SOURCE:TARGET  one more bind mount
+#   -p  a PID namespace of its own: all that CMD started ends with it
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-usage="usage: enter.sh [-w] [-r ROOT] [-b SOURCE:TARGET]… [--] CMD…"
+usage="usage: enter.sh [-w] [-p] [-r ROOT] [-m KVER] [-b SOURCE:TARGET]… [--] CMD…"
 
 if [ "${1:-}" != --inside ]; then
-	args=() root=$ROOT
-	while getopts wr:b: opt; do
+	args=() root=$ROOT ns=()
+	while getopts wpr:m:b: opt; do
 		case $opt in
 		w) args+=(-w) ;;
+		p)
+			args+=(-p)
+			ns=(--pid --fork --kill-child)
+			;;
+		m) args+=(-m "$OPTARG") ;;
 		r) root=$OPTARG ;;
 		b) args+=(-b "$OPTARG") ;;
 		*) die "$usage" ;;
@@ -29,16 +38,18 @@ if [ "${1:-}" != --inside ]; then
 	# Held by all that runs inside; `make distclean` asks for it before it removes anything.
 	exec 9>"$CACHE/use.lock"
 	flock -s 9
-	exec unshare --mount --propagation private -- \
+	exec unshare --mount --propagation private "${ns[@]}" -- \
 		"$BASH" "${BASH_SOURCE[0]}" --inside "$root" "${args[@]}" -- "$@"
 fi
 
 root=$2
 shift 2
-writable='' binds=()
-while getopts wb: opt; do
+writable='' own_pids='' modules='' binds=()
+while getopts wpm:b: opt; do
 	case $opt in
 	w) writable=1 ;;
+	p) own_pids=1 ;;
+	m) modules=$OPTARG ;;
 	b) binds+=("$OPTARG") ;;
 	*) die "$usage" ;;
 	esac
@@ -47,7 +58,11 @@ shift $((OPTIND - 1))
 
 mount --bind "$root" "$root"
 [ -n "$writable" ] || mount -o remount,bind,ro "$root"
-mount --rbind /proc "$root/proc"
+if [ -n "$own_pids" ]; then
+	mount -t proc proc "$root/proc"
+else
+	mount --rbind /proc "$root/proc"
+fi
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
@@ -61,6 +76,14 @@ for f in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 		mount --bind "$(readlink -f "$f")" "$root$f"
 	fi
 done
+# The stock modules stay where they are, below a folder whose indexes know ours too (see modules.sh).
+if [ -n "$modules" ]; then
+	mount --bind "$root/usr/lib/modules/$modules" "$root/mnt"
+	mount --bind "$TOP/out/modules/$modules" "$root/usr/lib/modules/$modules"
+	mount --bind "$root/mnt/kernel" "$root/usr/lib/modules/$modules/kernel"
+	mount --bind "$root/mnt/vmlinuz" "$root/usr/lib/modules/$modules/vmlinuz"
+	umount "$root/mnt"
+fi
 for b in "${binds[@]}"; do
 	mount --bind "${b%%:*}" "$root${b#*:}"
 done

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boot the stock kernel in QEMU and run a command in it:  virtme/boot.sh [-c CPUS] [-m MEM] [-t SECONDS] CMD…
+#
+# Without CMD it is a shell.  The guest has the trixie root (writable, thrown away), the checkout at /lowtail (read-only
+# but for out/) and, once `make modules` has run, both modules installed for modprobe.  Exit status is the command's; a
+# guest that left none is a failed boot: it is booted once more, said aloud, and never taken for a pass.
+#
+#   124  the command was still running after SECONDS     125  two boots and no result
+
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+cpus=2 mem=2G limit=${LOWTAIL_LIMIT:-600} opts=()
+while getopts c:m:t:o: opt; do
+	case $opt in
+	c) cpus=$OPTARG ;;
+	m) mem=$OPTARG ;;
+	t) limit=$OPTARG ;;
+	o) opts+=("$OPTARG") ;;
+	*) die "usage: boot.sh [-c CPUS] [-m MEM] [-t SECONDS] [-o VNG-OPTION]… [CMD…]" ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+need_root
+kver=$(kernel_chosen)
+kernel_ready "$kver" || die "there is no kernel to boot yet" "make setup"
+mkdir -p "$TOP/out/boot"
+dir=$(mktemp -d "$TOP/out/boot/XXXXXX")
+inside=/lowtail/out/boot/${dir##*/}
+chmod 755 "$dir"
+if [ $# -gt 0 ]; then
+	printf '%q ' "$@" >"$dir/cmd"
+else
+	: >"$dir/interactive"
+	printf 'exec bash -i\n' >"$dir/cmd"
+	limit=infinity
+fi
+
+vng=(vng --run "/usr/lib/modules/$kver/vmlinuz" --user root --cpus "$cpus" --memory "$mem" --rwdir=/lowtail/out "${opts[@]}")
+# An Oops must end the boot, not leave a guest that seems to go on.
+vng+=(--append oops=panic --append panic=-1)
+[ "$("$TOP/virtme/kvm.sh" "$kver")" = kvm ] || vng+=(--disable-kvm)
+
+enter=("$TOP/virtme/enter.sh" -p)
+[ ! -e "$TOP/out/modules/$kver/modules.dep.bin" ] || enter+=(-m "$kver")
+
+boot() {
+	if [ -e "$dir/interactive" ]; then
+		"${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside"
+	else
+		timeout -k 5 "$limit" "${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside" </dev/null
+	fi
+}
+
+# The second boot takes the older 9p file system, in case it was virtiofs that failed.
+for again in '' --force-9p; do
+	rm -f "$dir/booted" "$dir/rc"
+	rc=0
+	boot ${again:+"$again"} || rc=$?
+	if [ -e "$dir/rc" ]; then
+		rc=$(cat "$dir/rc")
+		# What was run and said stays only where it did not succeed.
+		[ "$rc" != 0 ] || [ -n "${LOWTAIL_KEEP:-}" ] || rm -rf "$dir"
+		exit "$rc"
+	fi
+	if [ -e "$dir/booted" ] && [ "$rc" = 124 ]; then
+		say "the guest's command was still running after $limit s: $(cat "$dir/cmd")(log in out/boot/${dir##*/})"
+		exit 124
+	fi
+	[ -n "$again" ] || say "the guest left no result (vng's exit $rc, $(
+		[ -e "$dir/booted" ] && echo 'it had booted' || echo 'it did not get as far as the command'
+	)): booting again, once"
+done
+say "two boots and no result: this counts as failed (see out/boot/${dir##*/})"
+exit 125
