@@ -11,7 +11,9 @@
 #              pg     base, plus PostgreSQL with a cluster made beforehand, a
 #                     forwarder of our own and pasta
 #   KVER       release of the stock kernel under /usr/lib/modules
-#   IMAGE_DIR  where the files go (default /var/cache/lowtail/vtime-$KVER)
+#   IMAGE_DIR  where the files go (default out/vtime/image-$KVER)
+#   MOD_DIR    where kbuild left our modules (default: the checkout)
+#   BIN_DIR    where cargo left rpctail and splicefwd (default out/cargo/release)
 #
 # Why like this: one guest instruction is one virtual nanosecond and several host
 # nanoseconds, so what the guest need not do is done here. The kernel is unpacked
@@ -34,7 +36,8 @@ esac
 here=$(cd "$(dirname "$0")/.." && pwd)
 : "${KVER:?image.sh: KVER, the kernel release, is not set}"
 modules=/usr/lib/modules/$KVER
-dir=${IMAGE_DIR:-/var/cache/lowtail/vtime-$KVER}
+dir=${IMAGE_DIR:-$here/out/vtime/image-$KVER}
+programs=${BIN_DIR:-${CARGO_TARGET_DIR:-$here/out/cargo}/release}
 tree=$dir/tree-$kind
 
 if [ ! -e "$modules/vmlinuz" ]; then
@@ -119,8 +122,10 @@ add_kernel_modules() {
 		*) cp "$file" "$name" ;;
 		esac
 	done
-	for file in "$here"/{tcp_dctcp_floor,autocork_policy}.ko; do
-		[ -e "$file" ] && install -D -m 644 "$file" "$to/updates/$(basename "$file")"
+	for file in "${MOD_DIR:-$here}"/{tcp_dctcp_floor,autocork_policy}.ko; do
+		[ -e "$file" ] || continue
+		mkdir -p "$to/updates"
+		strip --strip-debug -o "$to/updates/$(basename "$file")" "$file"
 	done
 	depmod -b "$tree" "$KVER"
 }
@@ -156,9 +161,9 @@ add_base() {
 	done
 
 	for link in rpctail splicefwd; do
-		[ -e "$here/selftests/target/release/$link" ] || continue
-		cp "$here/selftests/target/release/$link" "$tree/usr/bin/$link"
-		add_libraries "$here/selftests/target/release/$link"
+		[ -e "$programs/$link" ] || continue
+		cp "$programs/$link" "$tree/usr/bin/$link"
+		add_libraries "$programs/$link"
 	done
 	cp -r "$here/selftests/scenarios" "$tree/scenarios"
 	ln -s scenarios/init "$tree/init"

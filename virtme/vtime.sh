@@ -11,8 +11,8 @@
 #   KVER       release of the stock kernel
 #   OUT        where results go (default out/); consoles and raw ports in $OUT/vtime
 #   IMAGE_DIR  see image.sh
-#   JOBS       guests at a time (default: two, or one on a single core)
-#   LIMIT      seconds of wall time after which a guest counts as hung (default 300)
+#   LOWTAIL_JOBS   guests at a time (default: two, or one on a single core)
+#   LOWTAIL_LIMIT  seconds of wall time after which a guest counts as hung (default 300)
 #
 # Exit: 0 every scenario gave a verdict and none failed (a void one says so and
 # counts as a verdict); 1 one failed or gave no verdict twice; 2 usage.
@@ -29,9 +29,9 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 : "${KVER:?vtime.sh: KVER, the kernel release, is not set}"
 out=${OUT:-$here/out}
 raw=$out/vtime
-export KVER IMAGE_DIR=${IMAGE_DIR:-/var/cache/lowtail/vtime-$KVER}
-limit=${LIMIT:-300}
-jobs=${JOBS:-$(($(nproc) < 2 ? 1 : 2))}
+export KVER IMAGE_DIR=${IMAGE_DIR:-$raw/image-$KVER}
+limit=${LOWTAIL_LIMIT:-300}
+jobs=${LOWTAIL_JOBS:-$(($(nproc) < 2 ? 1 : 2))}
 
 # Longest first, so that two guests at a time end at about the same moment.
 all=(T4 T2 T3 T0)

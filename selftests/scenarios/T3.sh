@@ -53,12 +53,10 @@ both stock
 set_sysctl left net.ipv4.tcp_autocorking 0
 both autocorking-off
 set_sysctl left net.ipv4.tcp_autocorking 1
-if load_policy; then
-	for policy in nodelay bounded; do
-		on left sysctl -q -w "net.ipv4.tcp_autocork_policy=$policy" 2>/dev/null || continue
-		both "$policy"
-	done
-fi
+for policy in $(policies nodelay bounded); do
+	set_sysctl left net.ipv4.tcp_autocork_policy "$policy"
+	both "$policy"
+done
 
 variant=-
 if [ "${corks[stock/stream]}" = 0 ] || [ "${corks[stock/stream-nodelay]}" = 0 ]; then

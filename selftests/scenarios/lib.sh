@@ -15,10 +15,21 @@ say() {
 	echo "# $*" >&3
 }
 
+# emit: records from stdin, one a line, to the port and to what `value` reads.
+emit() {
+	tee -a /tmp/records >&3
+}
+
 # record FLOW METRIC UNIT NUMBER
 record() {
 	printf '{"scenario":"%s","variant":"%s","flow":"%s","metric":"%s","unit":"%s","value":%s}\n' \
-		"$scenario" "$variant" "$1" "$2" "$3" "$4" >&3
+		"$scenario" "$variant" "$1" "$2" "$3" "$4" | emit
+}
+
+# value VARIANT FLOW METRIC: what was recorded, the last if it was several times.
+value() {
+	sed -n "s/.*\"variant\":\"$1\",\"flow\":\"$2\",\"metric\":\"$3\",.*\"value\":\(.*\)}\$/\1/p" \
+		/tmp/records | tail -n 1
 }
 
 # finding FLOW METRIC TEXT: METRIC is meaning, note or void.
@@ -74,6 +85,23 @@ counter() {
 	on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
+# rpc NS ARGUMENT...: rpctail's client in that namespace under the current variant; its
+# records become ours. Broken connections or unanswered requests do not stop the
+# scenario: they are counted in the records (`errors`, `unfinished`).
+rpc() {
+	local ns=$1 status=0
+	shift
+	on "$ns" rpctail client --scenario "$scenario" --variant "$variant" \
+		--json /tmp/rpc.json --quiet "$@" || status=$?
+	[ "$status" = 0 ] || [ "$status" = 3 ] || return "$status"
+	sed -n 's/^\({.*}\),\{0,1\}$/\1/p' /tmp/rpc.json | emit
+}
+
+# rpc_server NS [ARGUMENT...]: rpctail's server in that namespace, until power-off.
+rpc_server() {
+	on "$1" rpctail server "${@:2}" >/dev/null &
+}
+
 # greater A B, for decimal numbers.
 greater() {
 	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'
@@ -115,7 +143,18 @@ wait_carrier() {
 	done
 }
 
-# load_policy: autocork_policy.ko, where this image has it.
-load_policy() {
-	modprobe autocork_policy 2>/dev/null && has_sysctl left net.ipv4.tcp_autocork_policy
+# policies WANTED...: those of the policies that autocork_policy.ko has; loads it. None,
+# and a note, where this image has no such module.
+policies() {
+	local policy available
+	if ! modprobe -q autocork_policy; then
+		finding - note "autocork_policy.ko is not in this image"
+		return 0
+	fi
+	available=$(sysctl -n net.ipv4.tcp_available_autocork_policy)
+	for policy; do
+		case " $available " in
+		*" $policy "*) echo "$policy" ;;
+		esac
+	done
 }
