@@ -57,7 +57,7 @@ fn prr_is_proportional() {
         r.out += may_send;
         r.in_flight += may_send;
         // ⌈n/2⌉ of n, but for the fast retransmit that leaves at once.
-        assert_eq!(r.out, (n + 1) / 2, "after {n} ACKs");
+        assert_eq!(r.out, n.div_ceil(2), "after {n} ACKs");
     }
 }
 
