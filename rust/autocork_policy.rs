@@ -147,7 +147,12 @@ impl PerNamespace for Autocork {
     fn show(&self, file: &SeqFile) {
         seq_print!(file, "policy {}\n", self.policy().name());
         for verdict in Verdict::ALL {
-            seq_print!(file, "{} {}\n", verdict.name(), self.pushes.sum(verdict as usize));
+            seq_print!(
+                file,
+                "{} {}\n",
+                verdict.name(),
+                self.pushes.sum(verdict as usize)
+            );
         }
     }
 }

@@ -569,7 +569,9 @@ impl kernel::Module for FloorModule {
             pr_err!("dctcp_floor cannot be registered: {e:?}; is it loaded already?\n")
         })?;
 
-        pr_info!("dctcp_floor can be chosen (net.ipv4.tcp_congestion_control); nothing uses it yet\n");
+        pr_info!(
+            "dctcp_floor can be chosen (net.ipv4.tcp_congestion_control); nothing uses it yet\n"
+        );
         pr_info!("meant for paths whose switches mark ECN at a step; not for the Internet\n");
         Ok(Self {
             _registration: registration,

@@ -328,24 +328,38 @@ impl<A: CongestionControl> Drop for Registration<A> {
     }
 }
 
-/// The C side's view of `A`.
+/// The C side's view of `A`: functions that core TCP calls, and nobody else may.
+///
+/// Each is passed a valid `sk` of a TCP socket whose `icsk_ca_ops` were made by [`Ops::new`] for
+/// `A`; and, but for `get_info`, the caller owns the socket.
 struct Callbacks<A>(PhantomData<A>);
 
-/// # Safety
-///
-/// For each: core TCP calls it with a valid `sk` of a TCP socket whose `icsk_ca_ops` were made by
-/// [`Ops::new`] for `A`, and, but for `get_info`, with the socket owned by the caller.
 impl<A: CongestionControl> Callbacks<A> {
+    /// `struct tcp_congestion_ops`, `init`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn init(sk: *mut bindings::sock) {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::init(&mut unsafe { Sock::from_raw(sk) });
     }
 
+    /// `struct tcp_congestion_ops`, `in_ack_event`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn in_ack_event(sk: *mut bindings::sock, _flags: u32) {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::in_ack_event(&mut unsafe { Sock::from_raw(sk) });
     }
 
+    /// `struct tcp_congestion_ops`, `cong_control`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn cong_control(
         sk: *mut bindings::sock,
         ack: u32,
@@ -360,15 +374,25 @@ impl<A: CongestionControl> Callbacks<A> {
             lost: rs.losses as u32,
             flag,
         };
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::cong_control(&mut unsafe { Sock::from_raw(sk) }, ack);
     }
 
+    /// `struct tcp_congestion_ops`, `set_state`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn set_state(sk: *mut bindings::sock, new: u8) {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::set_state(&mut unsafe { Sock::from_raw(sk) }, CaState::from_raw(new));
     }
 
+    /// `struct tcp_congestion_ops`, `cwnd_event`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn cwnd_event(sk: *mut bindings::sock, event: bindings::tcp_ca_event) {
         let event = match event {
             bindings::tcp_ca_event_CA_EVENT_LOSS => CaEvent::Loss,
@@ -377,30 +401,55 @@ impl<A: CongestionControl> Callbacks<A> {
             // Window restart and the end of CWR: not sent to algorithms that own the window.
             _ => return,
         };
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::cwnd_event(&mut unsafe { Sock::from_raw(sk) }, event);
     }
 
+    /// `struct tcp_congestion_ops`, `cwnd_event_tx_start`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn tx_start(sk: *mut bindings::sock) {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::tx_start(&mut unsafe { Sock::from_raw(sk) });
     }
 
+    /// `struct tcp_congestion_ops`, `min_tso_segs`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn before_transmit(sk: *mut bindings::sock) -> u32 {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::before_transmit(&mut unsafe { Sock::from_raw(sk) })
     }
 
+    /// `struct tcp_congestion_ops`, `ssthresh`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn ssthresh(sk: *mut bindings::sock) -> u32 {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::ssthresh(&mut unsafe { Sock::from_raw(sk) })
     }
 
+    /// `struct tcp_congestion_ops`, `undo_cwnd`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn undo_cwnd(sk: *mut bindings::sock) -> u32 {
-        // SAFETY: By the safety requirement of this impl.
+        // SAFETY: As `Callbacks` says.
         A::undo_cwnd(&mut unsafe { Sock::from_raw(sk) })
     }
 
+    /// `struct tcp_congestion_ops`, `get_info`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
     unsafe extern "C" fn get_info(
         sk: *mut bindings::sock,
         ext: u32,
@@ -408,20 +457,21 @@ impl<A: CongestionControl> Callbacks<A> {
         info: *mut bindings::tcp_cc_info,
     ) -> usize {
         // Both bits, because a request for VEGASINFO stands for "whatever there is" in old tools.
-        const WANTED: u32 = 1 << (bindings::INET_DIAG_DCTCPINFO - 1)
-            | 1 << (bindings::INET_DIAG_VEGASINFO - 1);
+        const WANTED: u32 =
+            1 << (bindings::INET_DIAG_DCTCPINFO - 1) | 1 << (bindings::INET_DIAG_VEGASINFO - 1);
         if ext & WANTED == 0 {
             return 0;
         }
 
-        // SAFETY: By the safety requirement of this impl; `context::Info` asks for no lock.
+        // SAFETY: As `Callbacks` says; `context::Info` asks for no lock.
+        let sk = unsafe { Sock::from_raw(sk) };
         let Info::Dctcp {
             enabled,
             ce_state,
             alpha,
             ecn_bytes,
             total_bytes,
-        } = A::get_info(&unsafe { Sock::from_raw(sk) });
+        } = A::get_info(&sk);
         let dctcp = bindings::tcp_dctcp_info {
             dctcp_enabled: enabled.into(),
             dctcp_ce_state: ce_state.into(),

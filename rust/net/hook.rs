@@ -96,8 +96,9 @@ pub(crate) trait Hook: 'static {
 
     /// A call is about to begin, in the caller's context and with preemption off: do not sleep.
     /// Returns the change to be made to it, if any.
-    fn on_entry(call: &<Self::Function as Function>::Call<'_>)
-        -> Option<<Self::Function as Function>::Change>;
+    fn on_entry(
+        call: &<Self::Function as Function>::Call<'_>,
+    ) -> Option<<Self::Function as Function>::Change>;
 }
 
 /// A hook that is in place.
@@ -153,6 +154,11 @@ impl<H: Hook> Registration<H> {
         })
     }
 
+    /// `struct ftrace_ops`, `func`.
+    ///
+    /// # Safety
+    ///
+    /// ftrace calls it at the entry of `H::Function`, with the saved registers.
     unsafe extern "C" fn thunk(
         _ip: c_ulong,
         _parent_ip: c_ulong,

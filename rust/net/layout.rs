@@ -22,7 +22,10 @@ use super::bindings::{
 /// gcc's numbers.
 #[allow(dead_code)]
 pub(super) mod gcc {
-    include!(concat!(env!("LOWTAIL_OBJ"), "/rust/net/layout_generated.rs"));
+    include!(concat!(
+        env!("LOWTAIL_OBJ"),
+        "/rust/net/layout_generated.rs"
+    ));
 }
 
 /// Asserts, while compiling, that bindgen and gcc agree.

@@ -98,6 +98,11 @@ impl<T: PerNamespace> Subsystem<T> {
         }
     }
 
+    /// `struct pernet_operations`, `init`.
+    ///
+    /// # Safety
+    ///
+    /// C calls it with a namespace whose slot is of this type.
     unsafe extern "C" fn init(net: *mut bindings::net) -> c_int {
         from_result(|| {
             let slot = slot_of::<T>(net).ok_or(ENOENT)?.as_ptr();
@@ -126,8 +131,10 @@ impl<T: PerNamespace> Subsystem<T> {
     ///
     /// `slot` must be the initialised slot of `net`, and not shared yet.
     unsafe fn publish(net: *mut bindings::net, slot: *mut Slot<T>) -> Result {
-        // SAFETY: The slot is initialised, and stays where it is as long as the table.
-        let table = unsafe { Table::new(net, T::SYSCTL_PATH, T::sysctls(), &raw const (*slot).value) }?;
+        // SAFETY: The slot is initialised.
+        let value = unsafe { &raw const (*slot).value };
+        // SAFETY: The value stays where it is as long as the table.
+        let table = unsafe { Table::new(net, T::SYSCTL_PATH, T::sysctls(), value) }?;
         // SAFETY: The slot is initialised and this is the only writer.
         unsafe { (*slot).sysctls = Some(table) };
 
@@ -159,6 +166,11 @@ impl<T: PerNamespace> Subsystem<T> {
         }
     }
 
+    /// `struct pernet_operations`, `exit`.
+    ///
+    /// # Safety
+    ///
+    /// C calls it with a namespace whose slot is of this type.
     unsafe extern "C" fn exit(net: *mut bindings::net) {
         if let Some(slot) = slot_of::<T>(net) {
             // SAFETY: `init` succeeded for this namespace. No socket of it is left that could be
@@ -167,6 +179,11 @@ impl<T: PerNamespace> Subsystem<T> {
         }
     }
 
+    /// Shows the file in `/proc/net`.
+    ///
+    /// # Safety
+    ///
+    /// C calls it for a file made by [`publish`](Self::publish).
     unsafe extern "C" fn show(seq: *mut kernel::bindings::seq_file, _v: *mut c_void) -> c_int {
         // SAFETY: C passes the open file of an entry made by `lowtail_proc_create`.
         let net = unsafe { bindings::lowtail_seq_file_net(seq) };

@@ -56,6 +56,11 @@ impl<const MIN: u32, const MAX: u32> Uint<MIN, MAX> {
         self.0.load(Relaxed)
     }
 
+    /// `struct kernel_param_ops`, `set`.
+    ///
+    /// # Safety
+    ///
+    /// C calls it for a parameter whose `arg` is the `u32` within a `Self`.
     unsafe extern "C" fn set(val: *const c_char, kp: *const bindings::kernel_param) -> c_int {
         // SAFETY: C passes a string and a parameter whose `arg` is the `u32` within a `Self`.
         unsafe { bindings::param_set_uint_minmax(val, kp, MIN, MAX) }

@@ -11,7 +11,7 @@ use core::{
 
 use kernel::{
     error::from_result,
-    prelude::*,
+    prelude::*, //
 };
 
 use super::bindings;

@@ -20,8 +20,7 @@ use super::{
 pub(crate) enum TcpPush {}
 
 /// The prototype that the argument numbers below rest on; another one stops the build here.
-const _: unsafe extern "C" fn(*mut bindings::sock, c_int, c_int, c_int, c_int) =
-    bindings::tcp_push;
+const _: unsafe extern "C" fn(*mut bindings::sock, c_int, c_int, c_int, c_int) = bindings::tcp_push;
 
 /// The arguments of a call.
 ///
