@@ -46,12 +46,15 @@ vng+=(--append oops=panic --append panic=-1)
 enter=("$TOP/virtme/enter.sh" -p)
 [ ! -e "$TOP/out/modules/$kver/modules.dep.bin" ] || enter+=(-m "$kver")
 
+# QEMU opens the standard output that vng hands it by name and truncates it: never give it a file of the caller's, or all
+# that was said before the boot is gone.
 boot() {
+	local cmd=("${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside")
 	if [ -e "$dir/interactive" ]; then
-		"${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside"
-	else
-		timeout -k 5 "$limit" "${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside" </dev/null
+		"${cmd[@]}"
+		return
 	fi
+	{ timeout -k 5 "$limit" "${cmd[@]}" </dev/null 2>&1 3>&- | cat >&3; } 3>&1
 }
 
 # The second boot takes the older 9p file system, in case it was virtiofs that failed.

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build both kernel modules after a preflight:  virtme/modules.sh          for the stock kernel, in the root
+#                                               virtme/modules.sh KDIR     for a tree of the user's, on the host
+#
+# Objects go to out/kbuild/, the sources stay clean.  For the stock kernel out/modules/KVER becomes what /lib/modules/KVER
+# is in the guest: the stock modules and ours, with depmod's indexes, so that modprobe and autoload find them.
+
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+names=(tcp_dctcp_floor autocork_policy)
+make_args=(V="${V:-0}" ${CLIPPY:+CLIPPY="$CLIPPY"})
+
+# Kbuild refuses a separate object folder next to objects of an in-tree build.
+refuse_in_tree() {
+	[ ! -e "$TOP/modules.order" ] ||
+		die "the checkout holds the objects of a build in place (make -C KDIR M=…)" "make clean"
+}
+
+# Runs inside the root: arguments KDIR KVER CC JOBS MAKE-ARGS…
+build_stock() {
+	"$TOP/virtme/enter.sh" -- bash -euc '
+		kdir=$1 kver=$2 cc=$3
+		shift 3
+		export LOWTAIL_OWN_KDIR=1 CC=$cc
+		virtme/preflight.sh "$kdir" "$kver"
+		make -s -C "$kdir" -j"$(nproc)" M=/lowtail MO="/lowtail/out/kbuild/$kver" CC="$cc" "$@" modules
+		virtme/preflight.sh "$kdir" "$kver" "out/kbuild/$kver"/*.ko >/dev/null' \
+		bash "$(kdir_of "$1")" "$1" "$KERNEL_CC" "${make_args[@]}"
+}
+
+# The indexes are made beside the stock modules, which depmod must see below the same folder.
+index_modules() {
+	local kver=$1 dir=$TOP/out/modules/$1 name
+	rm -rf "$dir" "$dir.tmp"
+	mkdir -p "$dir.tmp/kernel" "$dir.tmp/updates"
+	: >"$dir.tmp/vmlinuz"
+	cp "$ROOT/usr/lib/modules/$kver"/modules.{order,builtin,builtin.modinfo} "$dir.tmp/"
+	for name in "${names[@]}"; do
+		cp "$TOP/out/kbuild/$kver/$name.ko" "$dir.tmp/updates/"
+	done
+	"$TOP/virtme/enter.sh" -b "$dir.tmp:/mnt" -b "$ROOT/usr/lib/modules/$kver/kernel:/mnt/kernel" -- sh -ec '
+		mkdir -p /tmp/lib/modules
+		ln -s /mnt "/tmp/lib/modules/$1"
+		depmod -b /tmp "$1"' sh "$kver"
+	mv -T "$dir.tmp" "$dir"
+}
+
+mkdir -p "$TOP/out/kbuild"
+if [ -n "${1:-}" ]; then
+	kdir=$(cd "$1" 2>/dev/null && pwd -P) || die "there is no folder $1" "KDIR=/lib/modules/\$(uname -r)/build"
+	[ -z "${CC:-}" ] || [ "${CC:-}" = cc ] || make_args+=(CC="$CC")
+	[ -z "${RUSTC:-}" ] || make_args+=(RUSTC="$RUSTC")
+	[ -z "${BINDGEN:-}" ] || make_args+=(BINDGEN="$BINDGEN")
+	CC=${CC:-gcc} "$TOP/virtme/preflight.sh" "$kdir" "${KVER:-}"
+	refuse_in_tree
+	out=$TOP/out/kbuild/$(cat "$kdir/include/config/kernel.release")
+	mkdir -p "$out"
+	make -C "$kdir" -j"$(nproc)" M="$TOP" MO="$out" "${make_args[@]}" modules
+	"$TOP/virtme/preflight.sh" "$kdir" "${KVER:-}" "$out"/*.ko
+	say "modules: ${out#"$TOP"/}/{$(IFS=,; echo "${names[*]}")}.ko"
+	exit 0
+fi
+
+need_root
+kver=$(kernel_chosen)
+kdir_ready "$kver" || die "the KDIR for '$kver' is not there" "make setup"
+refuse_in_tree
+# One build at a time in this checkout: two `make` runs would write the same objects.
+exec 7>"$TOP/out/kbuild/lock"
+flock 7
+mkdir -p "$TOP/out/kbuild/$kver"
+build_stock "$kver"
+stamp=$TOP/out/modules/$kver/modules.dep.bin
+for name in "${names[@]}"; do
+	if [ ! -e "$stamp" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then
+		index_modules "$kver"
+		break
+	fi
+done
