@@ -267,24 +267,24 @@ pub struct FlowArgs {
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     pub write: Option<u64>,
 
-    /// Set TCP_NODELAY at that end [without a value: both]
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END")]
+    /// Set TCP_NODELAY at that end: none, client, server or both [without a value: both]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END", hide_possible_values = true)]
     pub nodelay: Option<Who>,
 
-    /// Set TCP_NODELAY at that end and take it back before the load [without a value: both]
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END")]
+    /// Set TCP_NODELAY at that end and take it back before the load [END as above]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END", hide_possible_values = true)]
     pub nodelay_undone: Option<Who>,
 
-    /// Set TCP_CORK before a message and clear it after [without a value: both]
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END")]
+    /// Set TCP_CORK before a message and clear it after [END as above]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END", hide_possible_values = true)]
     pub cork: Option<Who>,
 
-    /// Set TCP_CORK and never clear it [without a value: both]
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END")]
+    /// Set TCP_CORK and never clear it [END as above]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END", hide_possible_values = true)]
     pub cork_held: Option<Who>,
 
-    /// Give MSG_MORE with all writes of a message but the last [without a value: both]
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END")]
+    /// Give MSG_MORE with all writes of a message but the last [END as above]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both", value_name = "END", hide_possible_values = true)]
     pub more: Option<Who>,
 
     /// Congestion control of the client's end
