@@ -32,7 +32,7 @@ const INK: &str = "#222222";
 const GRID: &str = "#e2e2e2";
 const ALARM: &str = "#b00020";
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 900.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 650.0;
 const TIMES_HEIGHT: f64 = 300.0;
@@ -72,12 +72,24 @@ pub fn plot(scenario: &Scenario) -> Option<String> {
     let mut top = head;
     for flow in flows {
         match flow.has_times() {
-            true => tail(&mut svg, flow, top),
-            false => rates(&mut svg, flow, top),
+            true => tail(&mut svg, scenario, flow, top),
+            false => rates(&mut svg, scenario, flow, top),
         }
         top += height(flow);
     }
     Some(svg.finish())
+}
+
+/// The colour of a variant, the same in all panels.
+fn colour(scenario: &Scenario, variant: &str) -> &'static str {
+    let mut variants: Vec<&str> = Vec::new();
+    for cell in scenario.flows.iter().flat_map(|f| &f.cells) {
+        if !variants.contains(&&*cell.variant) {
+            variants.push(&cell.variant);
+        }
+    }
+    let at = variants.iter().position(|v| *v == variant).unwrap_or(0);
+    COLOURS[at % COLOURS.len()]
 }
 
 /// The powers of ten (µs) around all times of a flow.
@@ -95,7 +107,7 @@ fn decades(flow: &Flow) -> (i32, i32) {
 }
 
 /// A panel of tail curves.
-fn tail(svg: &mut Svg, flow: &Flow, top: f64) {
+fn tail(svg: &mut Svg, scenario: &Scenario, flow: &Flow, top: f64) {
     let (low, high) = decades(flow);
     let (top, bottom) = (top + 34.0, top + 34.0 + TIMES_HEIGHT);
     let x = |nines: f64| LEFT + (RIGHT - LEFT) * nines / 5.8;
@@ -126,7 +138,7 @@ fn tail(svg: &mut Svg, flow: &Flow, top: f64) {
     }
     svg.line((LEFT, bottom), (RIGHT, bottom), INK, 1.0);
     for (i, cell) in flow.cells.iter().enumerate() {
-        let colour = COLOURS[i % COLOURS.len()];
+        let colour = colour(scenario, &cell.variant);
         let known = POINTS
             .iter()
             .filter_map(|(name, nines)| Some((x(*nines), y(cell.get(name)?))));
@@ -165,7 +177,7 @@ fn bars(flow: &Flow) -> impl Iterator<Item = (&str, f64)> {
 }
 
 /// A panel of throughput bars, from 0.
-fn rates(svg: &mut Svg, flow: &Flow, top: f64) {
+fn rates(svg: &mut Svg, scenario: &Scenario, flow: &Flow, top: f64) {
     let most = bars(flow)
         .map(|(_, mbit)| mbit)
         .fold(f64::MIN_POSITIVE, f64::max);
@@ -180,8 +192,9 @@ fn rates(svg: &mut Svg, flow: &Flow, top: f64) {
     for (i, (variant, mbit)) in bars(flow).enumerate() {
         let y = top + 34.0 + BAR * i as f64;
         let width = (RIGHT - from) * mbit / most;
+        let colour = colour(scenario, variant);
         svg.text((from - 8.0, y + 15.0), 12.0, INK, Anchor::End, variant);
-        svg.bar((from, y), (width, BAR - 6.0), COLOURS[i % COLOURS.len()]);
+        svg.bar((from, y), (width, BAR - 6.0), colour);
         svg.text(
             (from + width + 8.0, y + 15.0),
             12.0,
