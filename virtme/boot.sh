@@ -57,11 +57,12 @@ boot() {
 	{ timeout -k 5 "$limit" "${cmd[@]}" </dev/null 2>&1 3>&- | cat >&3; } 3>&1
 }
 
-# The second boot takes the older 9p file system, in case it was virtiofs that failed.
-for again in '' --force-9p; do
+# The second boot takes the older 9p file system, in case it was virtiofs that failed, and lets the kernel talk.
+for again in '' '--force-9p --verbose'; do
 	rm -f "$dir/booted" "$dir/rc"
 	rc=0
-	boot ${again:+"$again"} || rc=$?
+	# shellcheck disable=SC2086 # two options
+	boot $again || rc=$?
 	if [ -e "$dir/rc" ]; then
 		rc=$(cat "$dir/rc")
 		# What was run and said stays only where it did not succeed.

@@ -101,11 +101,17 @@ while IFS= read -r v; do
 	PIP_CONFIG_FILE | PIP_CACHE_DIR | PIP_TARGET | PIP_PREFIX | PIP_REQUIRE_VIRTUALENV | PIP_USER) ;;
 	CARGO_BUILD_* | CARGO_INSTALL_ROOT | LOWTAIL_CACHE | LOWTAIL_LOCKED) ;;
 	http_proxy | https_proxy | no_proxy | all_proxy | HTTP_PROXY | HTTPS_PROXY | NO_PROXY | ALL_PROXY | \
-		CARGO_* | PIP_* | LOWTAIL_* | KVER | V | TESTS | CI | SOURCE_DATE_EPOCH)
+		CARGO_* | PIP_* | LOWTAIL_* | V | TESTS | CI | SOURCE_DATE_EPOCH)
 		env+=("$v=${!v}")
 		;;
 	esac
 done < <(compgen -e)
+
+# What the scripts inside ask for: the kernel under test, its source, and our modules for it.
+kver=$(kernel_chosen)
+if kernel_ready "$kver"; then
+	env+=("KVER=$kver" "KSRC=$(source_of "$kver")" "MOD_DIR=/lowtail/out/kbuild/$kver")
+fi
 
 # Keep the caller's place when it is inside the checkout.
 cwd=/lowtail

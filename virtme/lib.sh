@@ -14,6 +14,7 @@ CACHE=${LOWTAIL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowtail}
 SUITE=trixie
 # The only architecture whose guests are wired up so far; named once so that a second is a small change.
 DEB_ARCH=amd64
+# shellcheck disable=SC2034 # used by those who source this
 KERNEL_CC=x86_64-linux-gnu-gcc-14
 # Measured: a whole set-up takes 6.1 GB; the rest is room for builds and results.
 NEED_GB=8
@@ -137,6 +138,6 @@ kernel_chosen() {
 
 # Paths as seen inside the root.
 kdir_of() { echo "/usr/src/lowtail/kdir-$1"; }
-source_of() { echo "/usr/src/lowtail/src/$(cat "$ROOT/usr/lib/lowtail/kernel-$1")"; }
+source_of() { echo "/usr/src/lowtail/src/$(<"$ROOT/usr/lib/lowtail/kernel-$1")"; }
 kernel_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ]; }
 kdir_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kdir-$1" ]; }

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door: every job of the lab is one word.  `make help` lists them; the work is in virtme/.
+#
+# Kbuild reads the file Kbuild, never this one, so `make -C KDIR M=$PWD` works beside it.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# For messages, and for the scripts that measure time from when the command was typed.
+export LOWTAIL_GOAL := $(firstword $(MAKECMDGOALS))
+export LOWTAIL_T0 := $(shell date +%s)
+export KVER UPDATE V
+
+SCENARIOS ?=
+TESTS ?=
+IN_ROOT := virtme/enter.sh --
+RELEASE = out/cargo/release
+
+##@ The main jobs (each does all the set-up that it needs)
+
+run: ## T0, T3, T4 and T2 on the stock kernel: stock against lowtail, as tables
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@$(MAKE) scenarios
+
+test: ## every test: unit tests, lints, kselftests in a guest
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@virtme/test.sh
+
+shell: ## a prompt in a guest with the stock kernel, both modules ready for modprobe
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@virtme/boot.sh
+
+##@ Parts
+
+setup: ## the Debian root, the stock kernel, its KDIR (KVER=7.2 another kernel, UPDATE=1 the newest)
+	@virtme/setup.sh
+
+modules: ## both .ko in out/kbuild/ (KDIR=… for a kernel tree of your own, built on this machine)
+ifeq ($(KDIR),)
+	@virtme/setup.sh
+	@virtme/modules.sh
+else
+	@virtme/modules.sh "$(KDIR)"
+endif
+
+preflight: ## say what is missing to build for the kernel, and what mends it (KDIR=…)
+ifeq ($(KDIR),)
+	@virtme/setup.sh
+	@LOWTAIL_OWN_KDIR=1 CC=gcc-14 $(IN_ROOT) sh -c 'virtme/preflight.sh "/lib/modules/$$KVER/build" "$$KVER"'
+else
+	@virtme/preflight.sh "$(KDIR)" $(KVER)
+endif
+
+programs: ## the load generator and the reporter, in out/cargo/release/
+	@virtme/setup.sh
+	@virtme/programs.sh
+
+scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@$(IN_ROOT) virtme/vtime.sh $(SCENARIOS)
+	@$(IN_ROOT) $(RELEASE)/report out
+
+bench: scenarios ## the same
+
+kselftest: ## the kselftests in a guest (TESTS="one two")
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@virtme/kselftest.sh $(TESTS)
+
+host-test: ## unit and property tests of the pure code, on the host
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@$(IN_ROOT) cargo test --release --locked --offline --manifest-path selftests/Cargo.toml
+
+lint: ## rustfmt, clippy, shellcheck, house rules
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@$(IN_ROOT) virtme/lint.sh
+
+fmt: ## format all Rust as the lints want it
+	@virtme/setup.sh
+	@$(IN_ROOT) virtme/lint.sh --fix
+
+##@ On a machine of your own
+
+# DESTDIR= is for packagers.  Nothing is loaded: that is for the machine's owner to decide.
+
+install: ## modules, modprobe.d and modules-load.d snippets for KDIR=/lib/modules/$(uname -r)/build
+	@virtme/install.sh install "$(KDIR)" "$(DESTDIR)"
+
+uninstall: ## the same, undone
+	@virtme/install.sh uninstall "$(KDIR)" "$(DESTDIR)"
+
+##@ Cleaning
+
+clean: ## out/ and what a build in place left
+	@virtme/clean.sh build
+
+distclean: ## the cache too: root, kernel, KDIR, crates
+	@virtme/clean.sh all
+
+help: ## this list
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
+
+.PHONY: run test shell setup modules preflight programs scenarios bench kselftest host-test lint fmt \
+	install uninstall clean distclean help

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Every lint, as KTAP; runs inside the root:  virtme/enter.sh virtme/lint.sh [--fix]
+#
+# --fix only formats.  A lint that says anything fails: warnings are not something to get used to.
+
+set -uo pipefail
+cd /lowtail || exit 1
+: "${KVER:?lint.sh: runs inside the root: make lint}"
+
+rustfmt=(rustfmt --edition 2021 --config-path "$KSRC/.rustfmt.toml")
+mapfile -t kernel_rust < <(git ls-files --cached --others --exclude-standard 'rust/*.rs' | grep -v _generated.rs)
+mapfile -t scripts < <(
+	git ls-files --cached --others --exclude-standard | while read -r f; do
+		[ ! -f "$f" ] || ! sed -n 1p "$f" | grep -aE '^#!.*/(env )?(ba|da|)sh( |$)|shellcheck shell=' >/dev/null || echo "$f"
+	done
+	ls virtme/lib.sh virtme/mirror.sh
+)
+
+if [ "${1:-}" = --fix ]; then
+	"${rustfmt[@]}" "${kernel_rust[@]}"
+	cargo fmt --manifest-path selftests/Cargo.toml --all
+	exit
+fi
+
+n=0 failed=0
+# check NAME CMD…: one KTAP line; what the lint said comes before it.
+check() {
+	local name=$1 said rc=0
+	shift
+	n=$((n + 1))
+	said=$("$@" 2>&1) || rc=$?
+	if [ "$rc" = 0 ]; then
+		echo "ok $n $name"
+	else
+		printf '%s\n' "$said" | tail -n 60 | sed 's/^/# /'
+		echo "not ok $n $name"
+		failed=$((failed + 1))
+	fi
+}
+
+# clippy for the kernel is a build of its own, in a folder of its own, so that the real objects stay.
+kernel_clippy() {
+	local log
+	mkdir -p "out/kbuild/clippy-$KVER"
+	find "out/kbuild/clippy-$KVER" -name '*.o' -path '*/rust/*' -delete
+	log=$(make -s -C "/lib/modules/$KVER/build" -j"$(nproc)" M=/lowtail MO="/lowtail/out/kbuild/clippy-$KVER" \
+		CC=x86_64-linux-gnu-gcc-14 CLIPPY=1 modules 2>&1) || {
+		echo "$log"
+		return 1
+	}
+	echo "$log"
+	! grep -E '^(warning|error)' <<<"$log" >/dev/null
+}
+
+licences() {
+	local f bad=0
+	while read -r f; do
+		[ -f "$f" ] || continue
+		sed -n 1,3p "$f" | grep 'SPDX-License-Identifier: GPL-2.0' >/dev/null || {
+			echo "$f: no SPDX-License-Identifier: GPL-2.0 in its first lines"
+			bad=1
+		}
+	done < <(git ls-files --cached --others --exclude-standard '*.rs' '*.c' '*.h' '*.sh' '*.py' Kbuild Makefile '*/Makefile')
+	return $bad
+}
+
+# DESIGN: unsafe code stands in rust/net/ only.
+unsafe_places() {
+	! git grep --untracked -nE '^[^/"]*\bunsafe\b' -- 'rust/*.rs' ':!rust/net' | grep -vE 'unsafe_|forbid|deny'
+}
+
+echo "TAP version 13"
+if [ ${#kernel_rust[@]} -gt 0 ]; then
+	check "rustfmt: the kernel's style" "${rustfmt[@]}" --check "${kernel_rust[@]}"
+	check "clippy: the kernel's lints" kernel_clippy
+	check "unsafe only in rust/net" unsafe_places
+fi
+if [ -e selftests/Cargo.toml ]; then
+	check "cargo fmt" cargo fmt --manifest-path selftests/Cargo.toml --all --check
+	check "cargo clippy" cargo clippy -q --offline --locked --manifest-path selftests/Cargo.toml --all-targets -- -D warnings
+fi
+check "shellcheck" shellcheck -x -P SCRIPTDIR "${scripts[@]}"
+check "SPDX headers" licences
+echo "1..$n"
+[ "$failed" = 0 ]
