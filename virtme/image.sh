@@ -157,7 +157,8 @@ add_base() {
 			ln -s /usr/bin/busybox "$tree/usr/bin/$applet"
 	done
 	for applet in modprobe insmod rmmod lsmod modinfo; do
-		ln -sf /usr/bin/kmod "$tree/usr/bin/$applet"
+		ln -sf /usr/bin/kmod "$tree/usr/sbin/$applet"
+		rm -f "$tree/usr/bin/$applet"
 	done
 
 	for link in rpctail splicefwd; do
