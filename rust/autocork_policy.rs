@@ -9,8 +9,17 @@
 //! namespace, takes autocorking out of it. TCP_CORK, MSG_MORE and sockets without TCP_NODELAY are
 //! left as they are.
 //!
-//! The whole of it is one argument: `size_goal`, which `tcp_push()` reads for the autocork test and
-//! for nothing else, becomes 0.
+//! What is changed are arguments of that call. `size_goal` is read there for the autocork test and
+//! for nothing else: 0 means "do not autocork". Under `bounded` even that is left alone, and a
+//! timer sees to it that a held write leaves by a deadline.
+//!
+//! ```text
+//!  tcp_push(sk, flags, mss_now, nonagle, size_goal)
+//!      │ hook
+//!      ├─ nodelay: NODELAY, no CORK, no MSG_MORE ───► size_goal = 0
+//!      ├─ bounded: the same, and about to be held ──► the socket's pacing timer is set
+//!      └─ spliced data on a loopback route ─────────► nonagle = TCP_NAGLE_OFF
+//! ```
 
 use core::{
     fmt::Write,
@@ -41,19 +50,31 @@ use net::{
         Subsystem, //
     },
     percpu::Counters,
+    periodic::{
+        Periodic,
+        Task, //
+    },
+    push_probe::PushProbe,
     sysctl::{
+        number,
         Sysctl,
         Text, //
     },
+    tcp_pace_kick::{
+        Call as PaceKick,
+        TcpPaceKick, //
+    },
     tcp_push::{
-        Call,
-        SizeGoal,
+        Call as PushCall,
+        Change,
         TcpPush, //
     }, //
 };
 use policy::{
+    Counter,
     Policy,
     Push,
+    Splice,
     Verdict, //
 };
 
@@ -66,7 +87,10 @@ mod net {
     mod layout;
     pub(crate) mod netns;
     pub(crate) mod percpu;
+    pub(crate) mod periodic;
+    pub(crate) mod push_probe;
     pub(crate) mod sysctl;
+    pub(crate) mod tcp_pace_kick;
     pub(crate) mod tcp_push;
 }
 
@@ -80,12 +104,19 @@ module! {
 
 static SUBSYSTEM: Subsystem<Autocork> = Subsystem::new();
 
+/// Shortest, default and longest deadline, in µs.
+const DEADLINE_US: (u32, u32, u32) = (10, 100, 40_000);
+
 /// Autocorking in one network namespace.
 struct Autocork {
     /// The [`Policy`], by its number.
     policy: Atomic<u32>,
-    /// Pushes, by [`Verdict`].
-    pushes: Counters<{ Verdict::ALL.len() }>,
+    /// The longest hold under `bounded`, in µs.
+    deadline_us: Atomic<u32>,
+    /// The [`Splice`] setting, by its number.
+    splice: Atomic<u32>,
+    /// What was done, by [`Counter`].
+    counters: Counters<{ Counter::ALL.len() }>,
 }
 
 impl Autocork {
@@ -93,36 +124,60 @@ impl Autocork {
         Policy::from_index(self.policy.load(Relaxed))
     }
 
-    /// Takes effect at the next write.
-    fn choose(&self, name: &[u8]) -> Result {
-        let policy = Policy::from_name(name).ok_or(EINVAL)?;
-        self.policy.store(policy as u32, Relaxed);
-        Ok(())
+    fn splice(&self) -> Splice {
+        Splice::from_index(self.splice.load(Relaxed))
+    }
+
+    fn count(&self, counter: Counter) {
+        self.counters.inc(counter.index());
     }
 }
 
-/// `net.ipv4.tcp_autocork_policy` and `net.ipv4.tcp_available_autocork_policy`.
-static SYSCTLS: [Sysctl<Autocork>; 2] = [
+/// Settings under `net.ipv4`; each takes effect at the next write to a socket.
+static SYSCTLS: [Sysctl<Autocork>; 4] = [
     Sysctl {
         name: c"tcp_autocork_policy",
-        read: |autocork, text| {
-            let _ = text.write_str(autocork.policy().name());
-        },
-        write: Some(Autocork::choose),
+        read: |autocork, text| print(text, autocork.policy().name()),
+        write: Some(|autocork, text| {
+            let policy = Policy::from_name(text).ok_or(EINVAL)?;
+            autocork.policy.store(policy as u32, Relaxed);
+            Ok(())
+        }),
     },
     Sysctl {
         name: c"tcp_available_autocork_policy",
-        read: |_, text| list_policies(text),
+        read: |_, text| {
+            for (i, policy) in Policy::ALL.into_iter().enumerate() {
+                print(text, if i == 0 { "" } else { " " });
+                print(text, policy.name());
+            }
+        },
         write: None,
+    },
+    Sysctl {
+        name: c"tcp_autocork_deadline_us",
+        read: |autocork, text| print(text, autocork.deadline_us.load(Relaxed)),
+        write: Some(|autocork, text| {
+            let (shortest, _, longest) = DEADLINE_US;
+            let deadline = number(text, shortest..=longest)?;
+            autocork.deadline_us.store(deadline, Relaxed);
+            Ok(())
+        }),
+    },
+    Sysctl {
+        name: c"tcp_splice_nodelay",
+        read: |autocork, text| print(text, autocork.splice.load(Relaxed)),
+        write: Some(|autocork, text| {
+            let splice = number(text, 0..=Splice::MAX)?;
+            autocork.splice.store(splice, Relaxed);
+            Ok(())
+        }),
     },
 ];
 
-fn list_policies(text: &mut Text) {
-    for (i, policy) in Policy::ALL.into_iter().enumerate() {
-        let separator = if i == 0 { "" } else { " " };
-        let _ = text.write_str(separator);
-        let _ = text.write_str(policy.name());
-    }
+fn print(text: &mut Text, what: impl core::fmt::Display) {
+    // What does not fit is cut off; nothing here is longer than the text.
+    let _ = write!(text, "{what}");
 }
 
 impl PerNamespace for Autocork {
@@ -140,19 +195,18 @@ impl PerNamespace for Autocork {
     fn new() -> Result<Self> {
         Ok(Self {
             policy: Atomic::new(Policy::DEFAULT as u32),
-            pushes: Counters::new()?,
+            deadline_us: Atomic::new(DEADLINE_US.1),
+            splice: Atomic::new(Splice::DEFAULT as u32),
+            counters: Counters::new()?,
         })
     }
 
     fn show(&self, file: &SeqFile) {
+        seq_print!(file, "hook {}\n", HookState::now().name());
         seq_print!(file, "policy {}\n", self.policy().name());
-        for verdict in Verdict::ALL {
-            seq_print!(
-                file,
-                "{} {}\n",
-                verdict.name(),
-                self.pushes.sum(verdict as usize)
-            );
+        for counter in Counter::ALL {
+            let sum = self.counters.sum(counter.index());
+            seq_print!(file, "{} {}\n", counter.name(), sum);
         }
     }
 }
@@ -163,40 +217,169 @@ struct PushHook;
 impl Hook for PushHook {
     type Function = TcpPush;
 
-    fn on_entry(call: &Call<'_>) -> Option<SizeGoal> {
+    fn on_entry(call: &PushCall<'_>) -> Option<Change> {
+        if call.identity() == PROBED.load(Relaxed) {
+            PROBED.store(SEEN, Relaxed);
+            return None;
+        }
         let guard = rcu::read_lock();
         let autocork = call.namespace().state::<Autocork>(&guard)?;
 
-        let verdict = autocork.policy().decide(Push {
+        let push = Push {
             nonagle: call.socket_nonagle(),
             argument: call.nonagle(),
             more: call.more(),
-        });
-        autocork.pushes.inc(verdict as usize);
-        (verdict == Verdict::Covered).then_some(SizeGoal(0))
+            spliced: call.spliced() && autocork.splice().covers(|| call.on_loopback_route()),
+        };
+        let verdict = autocork.policy().decide(push);
+        autocork.count(Counter::Verdict(verdict));
+
+        let held = verdict == Verdict::Bounded && call.would_autocork();
+        if held {
+            autocork.count(Counter::Held);
+            if call.push_within(autocork.deadline_us.load(Relaxed)) {
+                autocork.count(Counter::Deadlines);
+            }
+        }
+        let nagle_off = push.turns_nagle_off();
+        if nagle_off {
+            autocork.count(Counter::Spliced);
+        }
+        call.trace(verdict as u32, held, nagle_off);
+
+        Some(Change {
+            autocork_off: verdict == Verdict::Covered,
+            nagle_off,
+        })
     }
 }
 
-/// The module: the state of every namespace, and the hook that reads it.
+/// The hook on the timer that `bounded` sets, which only counts.
+struct DeadlineHook;
+
+impl Hook for DeadlineHook {
+    type Function = TcpPaceKick;
+
+    fn on_entry(call: &PaceKick<'_>) -> Option<core::convert::Infallible> {
+        // On a socket that TCP paces, nobody can tell what the timer was set for.
+        if call.is_paced() {
+            return None;
+        }
+        let guard = rcu::read_lock();
+        let autocork = call.namespace().state::<Autocork>(&guard)?;
+
+        let held = call.is_held();
+        autocork.count(if held {
+            Counter::FlushedByDeadline
+        } else {
+            Counter::FlushedInTime
+        });
+        call.trace(held);
+        None
+    }
+}
+
+/// Whether the hook is in effect, found out by a write that it has to see.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum HookState {
+    /// Not looked yet, or the probe could not be made.
+    Unknown,
+    /// The hook sees what it should.
+    Active,
+    /// `tcp_push()` was called and the hook did not see it.
+    Inactive,
+}
+
+/// The socket that a probe is about to write to; 0 when there is none.
+static PROBED: Atomic<usize> = Atomic::new(0);
+/// What the hook leaves in [`PROBED`] when it has seen the probe: the address of no socket.
+const SEEN: usize = 1;
+/// The last [`HookState`], by its number.
+static HOOK_STATE: Atomic<u32> = Atomic::new(HookState::Unknown as u32);
+
+impl HookState {
+    fn now() -> Self {
+        match HOOK_STATE.load(Relaxed) {
+            1 => HookState::Active,
+            2 => HookState::Inactive,
+            _ => HookState::Unknown,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            HookState::Unknown => "unknown",
+            HookState::Active => "active",
+            HookState::Inactive => "inactive",
+        }
+    }
+
+    fn probe() -> Self {
+        let pushed = PushProbe::new().and_then(|probe| {
+            PROBED.store(probe.identity(), Relaxed);
+            probe.push()
+        });
+        let seen = PROBED.load(Relaxed) == SEEN;
+        PROBED.store(0, Relaxed);
+
+        match pushed {
+            Ok(()) if seen => HookState::Active,
+            Ok(()) => HookState::Inactive,
+            Err(_) => HookState::Unknown,
+        }
+    }
+}
+
+/// Looks at the hook now and then, and says so when it came or went.
+struct Watch;
+
+impl Task for Watch {
+    const INTERVAL_MS: u32 = 5000;
+
+    fn run() {
+        let (before, now) = (HookState::now(), HookState::probe());
+        HOOK_STATE.store(now as u32, Relaxed);
+        match now {
+            HookState::Inactive if before != now => pr_warn!(
+                "the hook on tcp_push() is not in effect, sockets are autocorked as in stock; \
+                 is kernel.ftrace_enabled=0?\n"
+            ),
+            HookState::Active if before == HookState::Inactive => {
+                pr_info!("the hook on tcp_push() is in effect again\n")
+            }
+            _ => (),
+        }
+    }
+}
+
+/// The module: the state of every namespace, and the hooks that read it.
 #[pin_data]
 struct AutocorkModule {
     // Dropped in this order: no hook runs when the namespaces lose their state.
     #[pin]
-    hook: hook::Registration<PushHook>,
+    watch: Periodic<Watch>,
+    #[pin]
+    deadline_hook: hook::Registration<DeadlineHook>,
+    #[pin]
+    push_hook: hook::Registration<PushHook>,
     namespaces: netns::Registration<Autocork>,
 }
 
 impl kernel::InPlaceModule for AutocorkModule {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        // Initialised in this order: the namespaces have their state when the hook begins.
+        // Initialised in this order: the namespaces have their state when the hooks begin.
         try_pin_init!(Self {
             namespaces: netns::Registration::new()?,
-            hook <- hook::Registration::new(),
+            push_hook <- hook::Registration::new(),
+            deadline_hook <- hook::Registration::new(),
+            watch <- Periodic::new(),
             _: {
                 pr_info!(
-                    "tcp_push() is hooked, policy {}; off: sysctl net.ipv4.tcp_autocork_policy=stock, or rmmod\n",
+                    "autocorking follows TCP_NODELAY (policy {}); off: sysctl net.ipv4.tcp_autocork_policy=stock, or rmmod\n",
                     Policy::DEFAULT.name()
                 );
+                Watch::run();
             },
         }? Error)
     }

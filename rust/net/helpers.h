@@ -7,12 +7,15 @@
 #define LOWTAIL_HELPERS_H
 
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct ftrace_regs;
+struct hrtimer;
 struct net;
 struct proc_dir_entry;
 struct seq_file;
 struct sock;
+struct socket;
 struct tcp_congestion_ops;
 
 /* tcp_helpers.c */
@@ -39,8 +42,6 @@ void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 /* hook_helpers.c */
 unsigned long lowtail_fregs_argument(struct ftrace_regs *fregs, unsigned int n);
 void lowtail_fregs_set_argument(struct ftrace_regs *fregs, unsigned int n, unsigned long value);
-u8 lowtail_nonagle(const struct sock *sk);
-struct net *lowtail_sock_net(const struct sock *sk);
 void *lowtail_net_generic(const struct net *net, unsigned int id);
 bool lowtail_net_is_live(const struct net *net);
 struct net *lowtail_seq_file_net(struct seq_file *seq);
@@ -50,5 +51,23 @@ u64 __percpu *lowtail_percpu_alloc(unsigned int n);
 void lowtail_percpu_free(u64 __percpu *counters);
 void lowtail_percpu_inc(u64 __percpu *counters, unsigned int i);
 u64 lowtail_percpu_sum(u64 __percpu *counters, unsigned int i);
+void lowtail_work_init(struct delayed_work *work, work_func_t func);
+void lowtail_work_schedule(struct delayed_work *work, unsigned int msecs);
+
+/* push_helpers.c */
+u8 lowtail_nonagle(const struct sock *sk);
+struct net *lowtail_sock_net(const struct sock *sk);
+bool lowtail_on_loopback_route(const struct sock *sk);
+bool lowtail_would_autocork(const struct sock *sk, int size_goal);
+bool lowtail_push_within(struct sock *sk, u32 usecs);
+struct sock *lowtail_pacing_timer_sock(struct hrtimer *timer);
+bool lowtail_needs_internal_pacing(const struct sock *sk);
+bool lowtail_is_held(const struct sock *sk);
+void lowtail_trace_push(const struct sock *sk, u32 verdict, bool held, bool spliced);
+void lowtail_trace_deadline(const struct sock *sk, bool held);
+struct socket *lowtail_probe_open(void);
+struct sock *lowtail_probe_sock(const struct socket *sock);
+int lowtail_probe_push(struct socket *sock);
+void lowtail_probe_close(struct socket *sock);
 
 #endif

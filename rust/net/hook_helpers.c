@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * C for what Rust cannot call in a function hook: the saved registers, per-CPU counters, and the
- * inline functions of network namespaces.
+ * C for what Rust cannot call in a function hook: the saved registers, per-CPU counters, work, and
+ * the inline functions of network namespaces.
  */
 #include <linux/ftrace.h>
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file_net.h>
+#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <net/tcp.h>
 
 #include "helpers.h"
 
@@ -53,16 +53,6 @@ void lowtail_fregs_set_argument(struct ftrace_regs *fregs, unsigned int n, unsig
 #else
 #error "autocork_policy: this architecture's ftrace_regs are not known; x86-64 and arm64 are"
 #endif
-}
-
-u8 lowtail_nonagle(const struct sock *sk)
-{
-	return tcp_sk(sk)->nonagle;
-}
-
-struct net *lowtail_sock_net(const struct sock *sk)
-{
-	return sock_net(sk);
 }
 
 void *lowtail_net_generic(const struct net *net, unsigned int id)
@@ -114,4 +104,14 @@ u64 lowtail_percpu_sum(u64 __percpu *counters, unsigned int i)
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(counters, cpu)[i]);
 	return sum;
+}
+
+void lowtail_work_init(struct delayed_work *work, work_func_t func)
+{
+	INIT_DELAYED_WORK(work, func);
+}
+
+void lowtail_work_schedule(struct delayed_work *work, unsigned int msecs)
+{
+	queue_delayed_work(system_power_efficient_wq, work, msecs_to_jiffies(msecs));
 }

@@ -6,6 +6,7 @@
 
 use core::{
     fmt::Write,
+    ops::RangeInclusive,
     ptr, //
 };
 
@@ -64,6 +65,19 @@ impl Write for Text {
         }
         Ok(())
     }
+}
+
+/// The decimal number `text`, if it lies within `range`.
+///
+/// # Errors
+///
+/// `EINVAL` otherwise.
+pub(crate) fn number(text: &[u8], range: RangeInclusive<u32>) -> Result<u32> {
+    core::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|number| range.contains(number))
+        .ok_or(EINVAL)
 }
 
 /// A registered table of sysctls.

@@ -32,17 +32,24 @@ pub(crate) struct Call<'a> {
     regs: &'a Registers<'a>,
 }
 
-/// What a hook may change: `size_goal`, in bytes. `tcp_push()` reads it in one place only, the
-/// test whether the last buffer is small enough to be autocorked, so 0 means "do not autocork".
-pub(crate) struct SizeGoal(pub(crate) c_int);
+/// What a hook may change.
+#[derive(Clone, Copy)]
+pub(crate) struct Change {
+    /// `size_goal` becomes 0. `tcp_push()` reads it in one place only, the test whether the last
+    /// buffer is small enough to be autocorked, so this push is not.
+    pub(crate) autocork_off: bool,
+    /// `nonagle` becomes `TCP_NAGLE_OFF`: this push is sent as if TCP_NODELAY were set. MSG_MORE
+    /// keeps its meaning, since `tcp_push()` looks at it later.
+    pub(crate) nagle_off: bool,
+}
 
-// SAFETY: The name and the arguments are those of the prototype above. Any `size_goal` is safe: it
-// is compared with a length, and nothing else.
+// SAFETY: The name and the arguments are those of the prototype above. `size_goal` is compared with
+// a length and nothing else; `TCP_NAGLE_OFF` is what callers pass for sockets with TCP_NODELAY.
 unsafe impl Function for TcpPush {
     const NAME: &'static CStr = c"tcp_push";
 
     type Call<'a> = Call<'a>;
-    type Change = SizeGoal;
+    type Change = Change;
 
     #[inline]
     unsafe fn arguments<'a>(regs: &'a Registers<'_>) -> Call<'a> {
@@ -55,8 +62,13 @@ unsafe impl Function for TcpPush {
     }
 
     #[inline]
-    fn apply(regs: &mut Registers<'_>, SizeGoal(bytes): SizeGoal) {
-        regs.set_argument(4, bytes as usize);
+    fn apply(regs: &mut Registers<'_>, change: Change) {
+        if change.nagle_off {
+            regs.set_argument(3, bindings::LOWTAIL_NAGLE_OFF as usize);
+        }
+        if change.autocork_off {
+            regs.set_argument(4, 0);
+        }
     }
 }
 
@@ -88,5 +100,50 @@ impl Call<'_> {
             let net = bindings::lowtail_sock_net(self.sk.as_ptr());
             Namespace::from_raw(NonNull::new_unchecked(net))
         }
+    }
+
+    /// The argument `flags` has MSG_SPLICE_PAGES: the data was spliced, it is not the caller's.
+    #[inline]
+    pub(crate) fn spliced(&self) -> bool {
+        self.regs.argument(1) as u32 & bindings::LOWTAIL_MSG_SPLICE_PAGES != 0
+    }
+
+    /// The socket's packets go to this very host.
+    pub(crate) fn on_loopback_route(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::lowtail_on_loopback_route(self.sk.as_ptr()) }
+    }
+
+    /// `tcp_push()` is about to hold the last buffer (`tcp_should_autocork()`). A completion may
+    /// free it before `tcp_push()` looks itself; nothing makes it hold more.
+    pub(crate) fn would_autocork(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe {
+            bindings::lowtail_would_autocork(self.sk.as_ptr(), self.regs.argument(4) as c_int)
+        }
+    }
+
+    /// Makes sure that the socket is pushed within `usecs` microseconds, unless a TX completion
+    /// does it first. Returns whether a timer had to be set: one that is set already expires
+    /// earlier, and serves this push too.
+    ///
+    /// The timer is the socket's own, for pacing. The kernel knows how it goes with sockets that
+    /// are owned, closed or freed, and no code of this module is behind it.
+    pub(crate) fn push_within(&self, usecs: u32) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::lowtail_push_within(self.sk.as_ptr(), usecs) }
+    }
+
+    /// Who the socket is, for comparison only.
+    #[inline]
+    pub(crate) fn identity(&self) -> usize {
+        self.sk.as_ptr() as usize
+    }
+
+    /// Tells who listens to the tracepoint `tcp_push_verdict`.
+    #[inline]
+    pub(crate) fn trace(&self, verdict: u32, held: bool, spliced: bool) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::lowtail_trace_push(self.sk.as_ptr(), verdict, held, spliced) };
     }
 }

@@ -26,11 +26,18 @@ pub(crate) enum Policy {
     /// The literal rule of the patch of 2023-12, for comparison: never autocork when
     /// `tcp_push()`'s argument `nonagle` is not 0, CORK and all.
     NonAgle,
+    /// Autocork the sockets that `nodelay` covers, but never longer than a deadline.
+    Bounded,
 }
 
 impl Policy {
     /// Every policy, in the order in which they are listed to the operator.
-    pub(crate) const ALL: [Policy; 3] = [Policy::Stock, Policy::NoDelay, Policy::NonAgle];
+    pub(crate) const ALL: [Policy; 4] = [
+        Policy::Stock,
+        Policy::NoDelay,
+        Policy::NonAgle,
+        Policy::Bounded,
+    ];
 
     /// What holds until somebody chooses.
     pub(crate) const DEFAULT: Policy = Policy::NoDelay;
@@ -41,6 +48,7 @@ impl Policy {
             Policy::Stock => "stock",
             Policy::NoDelay => "nodelay",
             Policy::NonAgle => "nonagle",
+            Policy::Bounded => "bounded",
         }
     }
 
@@ -55,6 +63,7 @@ impl Policy {
         match index {
             1 => Policy::NoDelay,
             2 => Policy::NonAgle,
+            3 => Policy::Bounded,
             _ => Policy::Stock,
         }
     }
@@ -65,10 +74,49 @@ impl Policy {
             Policy::Stock => Verdict::LeftStock,
             Policy::NonAgle if push.argument != 0 => Verdict::Covered,
             Policy::NonAgle => Verdict::LeftNagle,
-            Policy::NoDelay if push.more => Verdict::LeftMore,
-            Policy::NoDelay if push.nonagle & NAGLE_CORK != 0 => Verdict::LeftCork,
-            Policy::NoDelay if push.nonagle & NAGLE_OFF == 0 => Verdict::LeftNagle,
-            Policy::NoDelay => Verdict::Covered,
+            Policy::NoDelay | Policy::Bounded => match push.reason_to_wait() {
+                Some(reason) => reason,
+                None if self == Policy::Bounded => Verdict::Bounded,
+                None => Verdict::Covered,
+            },
+        }
+    }
+}
+
+/// Whose spliced data is sent as if TCP_NODELAY were set (`net.ipv4.tcp_splice_nodelay`). A
+/// forwarder may not apply Nagle's algorithm to data that is not its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Splice {
+    /// Nobody's.
+    Off,
+    /// Sockets whose route is a loopback route.
+    Loopback,
+    /// Every socket.
+    Everywhere,
+}
+
+impl Splice {
+    /// What holds until somebody chooses.
+    pub(crate) const DEFAULT: Splice = Splice::Loopback;
+
+    /// The greatest number of a setting.
+    pub(crate) const MAX: u32 = Splice::Everywhere as u32;
+
+    /// The setting with this number; unknown numbers are [`Splice::Off`], which changes nothing.
+    pub(crate) fn from_index(index: u32) -> Self {
+        match index {
+            1 => Splice::Loopback,
+            2 => Splice::Everywhere,
+            _ => Splice::Off,
+        }
+    }
+
+    /// Whether data that was spliced into a socket is covered; `loopback` tells of its route.
+    pub(crate) fn covers(self, loopback: impl FnOnce() -> bool) -> bool {
+        match self {
+            Splice::Off => false,
+            Splice::Loopback => loopback(),
+            Splice::Everywhere => true,
         }
     }
 }
@@ -78,10 +126,33 @@ impl Policy {
 pub(crate) struct Push {
     /// The socket's own bits, `tp->nonagle`.
     pub(crate) nonagle: u8,
-    /// The argument `nonagle`: the socket's bits, or NAGLE_PUSH in the middle of a `sendmsg()`.
+    /// The argument `nonagle`: the socket's bits, or PUSH in the middle of a `sendmsg()`.
     pub(crate) argument: i32,
     /// The call carries MSG_MORE.
     pub(crate) more: bool,
+    /// The data was spliced, and [`Splice::covers`] this socket.
+    pub(crate) spliced: bool,
+}
+
+impl Push {
+    /// Why this push may wait for more data: the application asked for it, or did not object.
+    fn reason_to_wait(self) -> Option<Verdict> {
+        if self.more {
+            Some(Verdict::LeftMore)
+        } else if self.nonagle & NAGLE_CORK != 0 {
+            Some(Verdict::LeftCork)
+        } else if self.nonagle & NAGLE_OFF == 0 && !self.spliced {
+            Some(Verdict::LeftNagle)
+        } else {
+            None
+        }
+    }
+
+    /// Nagle's algorithm is to be off for this push although the socket has it on: the data was
+    /// spliced, and neither corked nor announced to continue.
+    pub(crate) fn turns_nagle_off(self) -> bool {
+        self.spliced && self.nonagle & NAGLE_OFF == 0 && self.reason_to_wait().is_none()
+    }
 }
 
 /// What was decided about a push, and why. The discriminants number the counters.
@@ -89,34 +160,77 @@ pub(crate) struct Push {
 pub(crate) enum Verdict {
     /// Autocorking is off for this push.
     Covered = 0,
+    /// Autocorking is on for this push, until a deadline.
+    Bounded = 1,
     /// Left alone: the namespace's policy is `stock`.
-    LeftStock = 1,
+    LeftStock = 2,
     /// Left alone: the application did not turn Nagle off, or turned it on again.
-    LeftNagle = 2,
+    LeftNagle = 3,
     /// Left alone: the application corked the socket.
-    LeftCork = 3,
+    LeftCork = 4,
     /// Left alone: the application said MSG_MORE.
-    LeftMore = 4,
+    LeftMore = 5,
 }
 
-impl Verdict {
-    /// Every verdict, by its number.
-    pub(crate) const ALL: [Verdict; 5] = [
-        Verdict::Covered,
-        Verdict::LeftStock,
-        Verdict::LeftNagle,
-        Verdict::LeftCork,
-        Verdict::LeftMore,
+/// What is counted in a namespace, by number: the [`Verdict`]s come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// Pushes by verdict.
+    Verdict(Verdict),
+    /// Pushes that autocorking was about to hold under `bounded`.
+    Held,
+    /// Deadlines set for them: one serves every push until it expires.
+    Deadlines,
+    /// Deadlines that found the data still held, and sent it.
+    FlushedByDeadline,
+    /// Deadlines that came after the data had left by a TX completion or an ACK.
+    FlushedInTime,
+    /// Pushes of spliced data that Nagle's algorithm was turned off for.
+    Spliced,
+}
+
+impl Counter {
+    /// Every counter, in the order in which they are listed to the operator.
+    pub(crate) const ALL: [Counter; 11] = [
+        Counter::Verdict(Verdict::Covered),
+        Counter::Verdict(Verdict::Bounded),
+        Counter::Verdict(Verdict::LeftStock),
+        Counter::Verdict(Verdict::LeftNagle),
+        Counter::Verdict(Verdict::LeftCork),
+        Counter::Verdict(Verdict::LeftMore),
+        Counter::Held,
+        Counter::Deadlines,
+        Counter::FlushedByDeadline,
+        Counter::FlushedInTime,
+        Counter::Spliced,
     ];
 
-    /// The name of its counter in `/proc/net/tcp_autocork_policy`.
+    /// Its number.
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Counter::Verdict(verdict) => verdict as usize,
+            Counter::Held => 6,
+            Counter::Deadlines => 7,
+            Counter::FlushedByDeadline => 8,
+            Counter::FlushedInTime => 9,
+            Counter::Spliced => 10,
+        }
+    }
+
+    /// Its name in `/proc/net/tcp_autocork_policy`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Verdict::Covered => "covered",
-            Verdict::LeftStock => "left_stock",
-            Verdict::LeftNagle => "left_nagle",
-            Verdict::LeftCork => "left_cork",
-            Verdict::LeftMore => "left_more",
+            Counter::Verdict(Verdict::Covered) => "covered",
+            Counter::Verdict(Verdict::Bounded) => "bounded",
+            Counter::Verdict(Verdict::LeftStock) => "left_stock",
+            Counter::Verdict(Verdict::LeftNagle) => "left_nagle",
+            Counter::Verdict(Verdict::LeftCork) => "left_cork",
+            Counter::Verdict(Verdict::LeftMore) => "left_more",
+            Counter::Held => "held",
+            Counter::Deadlines => "deadlines",
+            Counter::FlushedByDeadline => "flushed_by_deadline",
+            Counter::FlushedInTime => "flushed_in_time",
+            Counter::Spliced => "spliced",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 //! Which pushes a policy covers: C1, C2, C3, C5, C7, over every combination of bits.
 
-use crate::policy::{Policy, Push, Verdict};
+use crate::policy::{Counter, Policy, Push, Splice, Verdict};
 
 const OFF: u8 = 1;
 const CORK: u8 = 2;
@@ -13,6 +13,7 @@ fn push(nonagle: u8) -> Push {
         nonagle,
         argument: nonagle.into(),
         more: false,
+        spliced: false,
     }
 }
 
@@ -87,13 +88,78 @@ fn names_and_numbers_come_back() {
     }
     assert_eq!(Policy::from_index(99), Policy::Stock);
     assert_eq!(Policy::DEFAULT, Policy::NoDelay);
-    for (i, verdict) in Verdict::ALL.into_iter().enumerate() {
-        assert_eq!(verdict as usize, i);
+    for (i, counter) in Counter::ALL.into_iter().enumerate() {
+        assert_eq!(counter.index(), i);
         assert!(
-            verdict
+            counter
                 .name()
                 .bytes()
                 .all(|b| b == b'_' || b.is_ascii_lowercase())
         );
     }
+}
+
+/// `bounded` is about the very pushes that `nodelay` covers, and leaves the others for the very
+/// same reasons.
+#[test]
+fn bounded_covers_what_nodelay_does() {
+    for bits in 0..8 {
+        for more in [false, true] {
+            for spliced in [false, true] {
+                let push = Push {
+                    more,
+                    spliced,
+                    ..push(bits)
+                };
+                let bounded = match Policy::Bounded.decide(push) {
+                    Verdict::Bounded => Verdict::Covered,
+                    other => other,
+                };
+                assert_eq!(bounded, Policy::NoDelay.decide(push));
+            }
+        }
+    }
+}
+
+/// Spliced data counts as NODELAY; MSG_MORE and CORK keep their meaning, and a socket that has
+/// NODELAY needs nothing.
+#[test]
+fn spliced_data_is_sent_at_once() {
+    for bits in 0..8u8 {
+        for more in [false, true] {
+            let spliced = Push {
+                more,
+                spliced: true,
+                ..push(bits)
+            };
+            assert_eq!(
+                spliced.turns_nagle_off(),
+                !more && bits & CORK == 0 && bits & OFF == 0
+            );
+            assert!(!push(bits).turns_nagle_off());
+        }
+    }
+    let spliced = Push {
+        spliced: true,
+        ..push(0)
+    };
+    assert_eq!(Policy::NoDelay.decide(spliced), Verdict::Covered);
+    assert_eq!(Policy::Bounded.decide(spliced), Verdict::Bounded);
+    assert_eq!(Policy::Stock.decide(spliced), Verdict::LeftStock);
+}
+
+#[test]
+fn splice_settings() {
+    assert_eq!(Splice::DEFAULT, Splice::Loopback);
+    for (index, on_loopback, elsewhere) in [
+        (0, false, false),
+        (1, true, false),
+        (2, true, true),
+        (3, false, false),
+    ] {
+        let splice = Splice::from_index(index);
+        assert_eq!(splice.covers(|| true), on_loopback);
+        assert_eq!(splice.covers(|| false), elsewhere);
+    }
+    assert_eq!(Splice::from_index(Splice::MAX), Splice::Everywhere);
 }

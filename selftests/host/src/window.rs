@@ -49,7 +49,7 @@ fn prr_is_proportional() {
         out: 0,
         in_flight: 20,
     };
-    for n in 1..=10 {
+    for n in 1..=10u32 {
         r.in_flight -= 1;
         let step = r.step(QUIET).unwrap();
         r.delivered = step.delivered;
