@@ -100,7 +100,7 @@ pub(crate) struct Ack {
     pub(crate) delivered: u32,
     /// Packets newly marked lost (`rs->losses`).
     pub(crate) lost: u32,
-    flag: c_int,
+    pub(super) flag: c_int,
 }
 
 /// The bits of `flag` are private to `net/ipv4/tcp_input.c`, yet passed to `cong_control`; the
