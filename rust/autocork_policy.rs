@@ -34,8 +34,7 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        },
-        rcu, //
+        }, //
     }, //
 };
 
@@ -222,8 +221,7 @@ impl Hook for PushHook {
             PROBED.store(SEEN, Relaxed);
             return None;
         }
-        let guard = rcu::read_lock();
-        let autocork = call.namespace().state::<Autocork>(&guard)?;
+        let autocork = call.namespace().state::<Autocork>()?;
 
         let push = Push {
             nonagle: call.socket_nonagle(),
@@ -265,8 +263,7 @@ impl Hook for DeadlineHook {
         if call.is_paced() {
             return None;
         }
-        let guard = rcu::read_lock();
-        let autocork = call.namespace().state::<Autocork>(&guard)?;
+        let autocork = call.namespace().state::<Autocork>()?;
 
         let held = call.is_held();
         autocork.count(if held {

@@ -9,7 +9,6 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-struct ftrace_regs;
 struct hrtimer;
 struct net;
 struct proc_dir_entry;
@@ -40,10 +39,8 @@ u32 lowtail_sysctl_reordering(const struct sock *sk);
 void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 
 /* hook_helpers.c */
-unsigned long lowtail_fregs_argument(struct ftrace_regs *fregs, unsigned int n);
-void lowtail_fregs_set_argument(struct ftrace_regs *fregs, unsigned int n, unsigned long value);
 void *lowtail_net_generic(const struct net *net, unsigned int id);
-bool lowtail_net_is_live(const struct net *net);
+void *lowtail_live_net_generic(const struct net *net, unsigned int id);
 struct net *lowtail_seq_file_net(struct seq_file *seq);
 bool lowtail_proc_create(struct net *net, const char *name, int (*show)(struct seq_file *, void *));
 void lowtail_proc_remove(struct net *net, const char *name);
@@ -56,7 +53,6 @@ void lowtail_work_schedule(struct delayed_work *work, unsigned int msecs);
 
 /* push_helpers.c */
 u8 lowtail_nonagle(const struct sock *sk);
-struct net *lowtail_sock_net(const struct sock *sk);
 bool lowtail_on_loopback_route(const struct sock *sk);
 bool lowtail_would_autocork(const struct sock *sk, int size_goal);
 bool lowtail_push_within(struct sock *sk, u32 usecs);

@@ -42,25 +42,58 @@ use super::bindings;
 ///
 /// # Invariants
 ///
-/// `regs` is valid and exclusive for the lifetime `'a`.
+/// `regs` is valid and exclusive for the lifetime `'a`, during which preemption is off.
 pub(crate) struct Registers<'a> {
-    regs: NonNull<bindings::ftrace_regs>,
-    _call: PhantomData<&'a mut bindings::ftrace_regs>,
+    regs: NonNull<bindings::__arch_ftrace_regs>,
+    _call: PhantomData<&'a mut bindings::__arch_ftrace_regs>,
 }
 
+#[cfg(not(any(CONFIG_X86_64, CONFIG_ARM64)))]
+compile_error!("the ftrace_regs of this architecture are not known; x86-64 and arm64 are");
+
 impl Registers<'_> {
-    /// Argument `n` of the call, from 0. Arguments beyond those in registers read as 0.
-    #[inline]
-    pub(super) fn argument(&self, n: u32) -> usize {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_fregs_argument(self.regs.as_ptr(), n) }
+    /// Where argument `N` of the call is saved, from 0. Those in registers only: the first six
+    /// (x86-64) or eight (arm64).
+    #[cfg(CONFIG_X86_64)]
+    #[inline(always)]
+    fn slot<const N: usize>(&self) -> *mut c_ulong {
+        let regs = self.regs.as_ptr();
+        // SAFETY: By the type invariant the registers are valid; this takes addresses only.
+        unsafe {
+            match N {
+                0 => &raw mut (*regs).regs.di,
+                1 => &raw mut (*regs).regs.si,
+                2 => &raw mut (*regs).regs.dx,
+                3 => &raw mut (*regs).regs.cx,
+                4 => &raw mut (*regs).regs.r8,
+                5 => &raw mut (*regs).regs.r9,
+                _ => build_error!("this argument does not travel in a register"),
+            }
+        }
     }
 
-    /// Replaces argument `n` of the call.
-    #[inline]
-    pub(super) fn set_argument(&mut self, n: u32, value: usize) {
+    /// Where argument `N` of the call is saved, from 0. Those in registers only.
+    #[cfg(CONFIG_ARM64)]
+    #[inline(always)]
+    fn slot<const N: usize>(&self) -> *mut c_ulong {
+        build_assert!(N < 8, "this argument does not travel in a register");
+        // SAFETY: By the type invariant the registers are valid, and `N` is one of them.
+        unsafe { (&raw mut (*self.regs.as_ptr()).regs).cast::<c_ulong>().add(N) }
+    }
+
+    /// Argument `N` of the call.
+    #[inline(always)]
+    pub(super) fn argument<const N: usize>(&self) -> usize {
         // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_fregs_set_argument(self.regs.as_ptr(), n, value) };
+        unsafe { *self.slot::<N>() }
+    }
+
+    /// Replaces argument `N` of the call: the saved registers are loaded again before the function
+    /// goes on.
+    #[inline(always)]
+    pub(super) fn set_argument<const N: usize>(&mut self, value: usize) {
+        // SAFETY: By the type invariant, exclusive.
+        unsafe { *self.slot::<N>() = value };
     }
 }
 
@@ -165,11 +198,12 @@ impl<H: Hook> Registration<H> {
         _ops: *mut bindings::ftrace_ops,
         regs: *mut bindings::ftrace_regs,
     ) {
-        let Some(regs) = NonNull::new(regs) else {
+        // CAST: `arch_ftrace_regs()`.
+        let Some(regs) = NonNull::new(regs.cast()) else {
             return;
         };
         // INVARIANT: ftrace saved the registers for this call; nobody else looks at them until the
-        // function goes on.
+        // function goes on. FTRACE_OPS_FL_RECURSION turns preemption off.
         let mut regs = Registers {
             regs,
             _call: PhantomData,

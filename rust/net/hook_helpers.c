@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * C for what Rust cannot call in a function hook: the saved registers, per-CPU counters, work, and
- * the inline functions of network namespaces.
+ * C for what Rust cannot call in a function hook: per-CPU counters, work, and the inline functions
+ * of network namespaces.
  */
-#include <linux/ftrace.h>
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file_net.h>
@@ -13,57 +12,18 @@
 
 #include "helpers.h"
 
-unsigned long lowtail_fregs_argument(struct ftrace_regs *fregs, unsigned int n)
-{
-	return ftrace_regs_get_argument(fregs, n);
-}
-
-/*
- * The registers that ftrace saved are loaded again before the function goes on, so writing one is
- * writing the argument. Only the first six (x86-64) or eight (arm64) travel in registers.
- */
-void lowtail_fregs_set_argument(struct ftrace_regs *fregs, unsigned int n, unsigned long value)
-{
-#if defined(CONFIG_X86_64)
-	struct pt_regs *regs = &arch_ftrace_regs(fregs)->regs;
-
-	switch (n) {
-	case 0:
-		regs->di = value;
-		break;
-	case 1:
-		regs->si = value;
-		break;
-	case 2:
-		regs->dx = value;
-		break;
-	case 3:
-		regs->cx = value;
-		break;
-	case 4:
-		regs->r8 = value;
-		break;
-	case 5:
-		regs->r9 = value;
-		break;
-	}
-#elif defined(CONFIG_ARM64)
-	if (n < 8)
-		arch_ftrace_regs(fregs)->regs[n] = value;
-#else
-#error "autocork_policy: this architecture's ftrace_regs are not known; x86-64 and arm64 are"
-#endif
-}
-
 void *lowtail_net_generic(const struct net *net, unsigned int id)
 {
 	return net_generic(net, id);
 }
 
-/* Somebody holds a reference to @net: its state will not go before an RCU grace period. */
-bool lowtail_net_is_live(const struct net *net)
+/*
+ * The same, or NULL when nobody holds a reference to @net any more. The caller is an RCU reader:
+ * as long as it is, the state of a namespace that it found alive will not go.
+ */
+void *lowtail_live_net_generic(const struct net *net, unsigned int id)
 {
-	return check_net(net);
+	return check_net(net) ? rcu_dereference_check(net->gen, 1)->ptr[id] : NULL;
 }
 
 struct net *lowtail_seq_file_net(struct seq_file *seq)

@@ -25,8 +25,9 @@ int main(void)
 	DEFINE(SIZEOF_KERNEL_PARAM, sizeof(struct kernel_param));
 	DEFINE(SIZEOF_PLB, sizeof(struct tcp_plb_state));
 
+	DEFINE(SIZEOF_FTRACE_REGS, sizeof(struct __arch_ftrace_regs));
+	DEFINE(SK_NET, offsetof(struct sock, sk_net));
 	DEFINE(SK_STATE, offsetof(struct sock, sk_state));
-	DEFINE(SK_SEND_HEAD, offsetof(struct sock, sk_send_head));
 	DEFINE(SK_MAX_PACING_RATE, offsetof(struct sock, sk_max_pacing_rate));
 	DEFINE(CSK_CA_PRIV, offsetof(struct inet_connection_sock, icsk_ca_priv));
 	DEFINE(CSK_RTO, offsetof(struct inet_connection_sock, icsk_rto));

@@ -11,7 +11,12 @@ use core::mem::{
 };
 
 use super::bindings::{
+    __arch_ftrace_regs,
+    ctl_table,
+    ftrace_ops,
     inet_connection_sock,
+    kernel_param,
+    pernet_operations,
     rate_sample,
     sock,
     tcp_congestion_ops,
@@ -42,6 +47,13 @@ agree! {
     size_of::<tcp_congestion_ops>() => SIZEOF_CA_OPS,
     size_of::<rate_sample>() => SIZEOF_RATE_SAMPLE,
     size_of::<tcp_plb_state>() => SIZEOF_PLB,
+    size_of::<ftrace_ops>() => SIZEOF_FTRACE_OPS,
+    size_of::<__arch_ftrace_regs>() => SIZEOF_FTRACE_REGS,
+    size_of::<pernet_operations>() => SIZEOF_PERNET_OPS,
+    size_of::<ctl_table>() => SIZEOF_CTL_TABLE,
+    size_of::<kernel_param>() => SIZEOF_KERNEL_PARAM,
+    offset_of!(sock, __sk_common.skc_net) => SK_NET,
+    offset_of!(sock, __sk_common.skc_state) => SK_STATE,
     offset_of!(sock, sk_max_pacing_rate) => SK_MAX_PACING_RATE,
     offset_of!(inet_connection_sock, icsk_ca_priv) => CSK_CA_PRIV,
     offset_of!(inet_connection_sock, icsk_rto) => CSK_RTO,

@@ -28,8 +28,7 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        },
-        rcu, //
+        }, //
     },
     types::Opaque, //
 };
@@ -205,41 +204,40 @@ fn slot_of<T: PerNamespace>(net: *const bindings::net) -> Option<NonNull<Slot<T>
     NonNull::new(slot.cast())
 }
 
-/// The namespace that a socket is in.
+/// The namespace of a socket, in a hook.
 ///
 /// # Invariants
 ///
-/// `net` is valid for the lifetime `'a`.
+/// `net` is valid for the lifetime `'a`, during which preemption is off.
 pub(crate) struct Namespace<'a> {
     net: NonNull<bindings::net>,
-    _socket: PhantomData<&'a ()>,
+    _call: PhantomData<&'a ()>,
 }
 
-impl Namespace<'_> {
+impl<'a> Namespace<'a> {
     /// # Safety
     ///
-    /// `net` must be valid for the lifetime of the result.
+    /// `net` must be valid and preemption off for the lifetime of the result.
     #[inline]
     pub(super) unsafe fn from_raw(net: NonNull<bindings::net>) -> Self {
         // INVARIANT: By the safety requirement.
         Self {
             net,
-            _socket: PhantomData,
+            _call: PhantomData,
         }
     }
 
-    /// The value of `T` in this namespace, while `guard` lives; `None` in a namespace that is being
-    /// dismantled, where a kernel socket may linger.
+    /// The value of `T` in this namespace; `None` in one that is being dismantled, where a kernel
+    /// socket may linger.
     ///
-    /// C waits for RCU readers between the last reference to a namespace and the end of its state,
-    /// and that order is what keeps the value alive under `guard`.
+    /// A CPU with preemption off is an RCU reader, and C waits for those between the last
+    /// reference to a namespace and the end of its state: that keeps the value alive for `'a`.
     #[inline]
-    pub(crate) fn state<'g, T: PerNamespace>(&self, _guard: &'g rcu::Guard) -> Option<&'g T> {
-        // SAFETY: By the type invariant.
-        if !unsafe { bindings::lowtail_net_is_live(self.net.as_ptr()) } {
-            return None;
-        }
-        let slot = slot_of::<T>(self.net.as_ptr())?;
+    pub(crate) fn state<T: PerNamespace>(&self) -> Option<&'a T> {
+        let id = T::subsystem().id.load(Relaxed);
+        // SAFETY: By the type invariant, and `id` was given out by C.
+        let slot = unsafe { bindings::lowtail_live_net_generic(self.net.as_ptr(), id) };
+        let slot = NonNull::new(slot.cast::<Slot<T>>())?;
         // SAFETY: The namespace is live, so `init` has succeeded and `exit` comes after an RCU
         // grace period at the earliest.
         Some(unsafe { &(*slot.as_ptr()).value })

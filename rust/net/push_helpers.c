@@ -17,11 +17,6 @@ u8 lowtail_nonagle(const struct sock *sk)
 	return tcp_sk(sk)->nonagle;
 }
 
-struct net *lowtail_sock_net(const struct sock *sk)
-{
-	return sock_net(sk);
-}
-
 /* Packets of this socket go to this very host. */
 bool lowtail_on_loopback_route(const struct sock *sk)
 {

@@ -46,7 +46,7 @@ unsafe impl Function for TcpPaceKick {
 
     unsafe fn arguments<'a>(regs: &'a Registers<'_>) -> Call<'a> {
         // SAFETY: The argument is the pacing timer of a TCP socket.
-        let sk = unsafe { bindings::lowtail_pacing_timer_sock(regs.argument(0) as *mut _) };
+        let sk = unsafe { bindings::lowtail_pacing_timer_sock(regs.argument::<0>() as *mut _) };
         // INVARIANT: The timer held a reference when it was set, which is dropped at the end of
         // this call.
         Call {
@@ -75,10 +75,12 @@ impl Call<'_> {
     }
 
     /// The namespace that the socket is in.
+    #[inline]
     pub(crate) fn namespace(&self) -> Namespace<'_> {
         // SAFETY: By the type invariant; a socket's namespace outlives what is done with it.
+        // Preemption is off during the call (`Registers`).
         unsafe {
-            let net = bindings::lowtail_sock_net(self.sk.as_ptr());
+            let net = (*self.sk.as_ptr()).__sk_common.skc_net.net;
             Namespace::from_raw(NonNull::new_unchecked(net))
         }
     }

@@ -56,7 +56,7 @@ unsafe impl Function for TcpPush {
         // INVARIANT: Callers of `tcp_push()` own the socket that they pass.
         Call {
             // SAFETY: The first argument of `tcp_push()` is a socket, never null.
-            sk: unsafe { NonNull::new_unchecked(regs.argument(0) as *mut bindings::sock) },
+            sk: unsafe { NonNull::new_unchecked(regs.argument::<0>() as *mut bindings::sock) },
             regs,
         }
     }
@@ -64,10 +64,10 @@ unsafe impl Function for TcpPush {
     #[inline]
     fn apply(regs: &mut Registers<'_>, change: Change) {
         if change.nagle_off {
-            regs.set_argument(3, bindings::LOWTAIL_NAGLE_OFF as usize);
+            regs.set_argument::<3>(bindings::LOWTAIL_NAGLE_OFF as usize);
         }
         if change.autocork_off {
-            regs.set_argument(4, 0);
+            regs.set_argument::<4>(0);
         }
     }
 }
@@ -83,21 +83,22 @@ impl Call<'_> {
     /// The argument `nonagle`.
     #[inline]
     pub(crate) fn nonagle(&self) -> c_int {
-        self.regs.argument(3) as c_int
+        self.regs.argument::<3>() as c_int
     }
 
     /// The argument `flags` has MSG_MORE.
     #[inline]
     pub(crate) fn more(&self) -> bool {
-        self.regs.argument(1) as u32 & bindings::MSG_MORE != 0
+        self.regs.argument::<1>() as u32 & bindings::MSG_MORE != 0
     }
 
     /// The namespace that the socket is in.
     #[inline]
     pub(crate) fn namespace(&self) -> Namespace<'_> {
         // SAFETY: By the type invariant; a socket's namespace outlives what is done with it.
+        // Preemption is off during the call (`Registers`).
         unsafe {
-            let net = bindings::lowtail_sock_net(self.sk.as_ptr());
+            let net = (*self.sk.as_ptr()).__sk_common.skc_net.net;
             Namespace::from_raw(NonNull::new_unchecked(net))
         }
     }
@@ -105,7 +106,7 @@ impl Call<'_> {
     /// The argument `flags` has MSG_SPLICE_PAGES: the data was spliced, it is not the caller's.
     #[inline]
     pub(crate) fn spliced(&self) -> bool {
-        self.regs.argument(1) as u32 & bindings::LOWTAIL_MSG_SPLICE_PAGES != 0
+        self.regs.argument::<1>() as u32 & bindings::LOWTAIL_MSG_SPLICE_PAGES != 0
     }
 
     /// The socket's packets go to this very host.
@@ -119,7 +120,7 @@ impl Call<'_> {
     pub(crate) fn would_autocork(&self) -> bool {
         // SAFETY: By the type invariant.
         unsafe {
-            bindings::lowtail_would_autocork(self.sk.as_ptr(), self.regs.argument(4) as c_int)
+            bindings::lowtail_would_autocork(self.sk.as_ptr(), self.regs.argument::<4>() as c_int)
         }
     }
 
