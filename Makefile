@@ -75,7 +75,7 @@ kselftest: ## the kselftests in a guest (TESTS="one two")
 host-test: ## unit and property tests of the pure code, on the host
 	@virtme/setup.sh
 	@virtme/programs.sh
-	@$(IN_ROOT) cargo test --release --locked --offline --manifest-path selftests/Cargo.toml
+	@$(IN_ROOT) cargo test --locked --offline --manifest-path selftests/Cargo.toml
 
 lint: ## rustfmt, clippy, shellcheck, house rules
 	@virtme/setup.sh

@@ -33,7 +33,7 @@ install)
 	[ -e "$dest/etc/modprobe.d/lowtail.conf" ] || cat >"$dest/etc/modprobe.d/lowtail.conf" <<-'END'
 		# lowtail: parameters at load time.  What can be set later is under /sys/module/tcp_dctcp_floor/parameters/
 		# and in net.ipv4.tcp_autocork_policy.
-		#options tcp_dctcp_floor dctcp_shift_g=4 rto_floor=2
+		#options tcp_dctcp_floor dctcp_shift_g=4 dctcp_alpha_on_init=1024 rto_floor=Y
 	END
 	[ -e "$dest/etc/modules-load.d/lowtail.conf" ] || cat >"$dest/etc/modules-load.d/lowtail.conf" <<-'END'
 		# lowtail: loaded at boot when the # goes.  tcp_dctcp_floor loads by itself when it is chosen

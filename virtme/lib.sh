@@ -46,13 +46,15 @@ logged() {
 	t0=$(date +%s)
 	set +e
 	if [ -t 2 ] && [ -z "${LOWTAIL_QUIET:-}" ]; then
+		# A process group of its own, so that Ctrl-C can end the whole of it.
+		set -m
 		(
 			set -e
 			"$@"
-		) >"$log" 2>&1 &
+		) </dev/null >"$log" 2>&1 &
 		pid=$!
-		# A background job of a script ignores Ctrl-C, so pass it on by hand.
-		trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
+		set +m
+		trap 'kill -- "-$pid" 2>/dev/null; echo >&2; die "interrupted" "start again: it goes on from here"' INT TERM
 		while kill -0 "$pid" 2>/dev/null; do
 			printf '\r\033[K[%4ds] %s … %ds' "$(($(date +%s) - SECONDS_AT_START))" \
 				"$what" "$(($(date +%s) - t0))" >&2

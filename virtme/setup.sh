@@ -15,6 +15,20 @@ ready() {
 	root_ready && kernel_ready "$kver" && kdir_ready "$kver"
 }
 
+# beside CMD…: start CMD in a process group of its own; join: wait for it and for its success.  It is the quiet one, so
+# that one line of the terminal is not written by both, and it must not go on alone when the script ends early.
+beside() {
+	LOWTAIL_QUIET=1 setsid "$@" </dev/null &
+	other=$!
+	trap 'kill -- "-$other" 2>/dev/null || :' EXIT
+	trap 'exit 130' INT TERM
+}
+
+join() {
+	wait "$other"
+	trap - EXIT INT TERM
+}
+
 if ready; then exit 0; fi
 need_root
 lock_setup
@@ -25,15 +39,13 @@ if root_ready || [ -z "$(mirror)" ]; then
 	"$TOP/virtme/root.sh"
 	"$TOP/virtme/kernel.sh" fetch
 else
-	# The quiet one of the two, so that one line of the terminal is not written by both.
-	LOWTAIL_QUIET=1 "$TOP/virtme/kernel.sh" fetch &
-	fetch=$!
-	# On an error here the other must not go on alone.
-	trap 'kill "$fetch" 2>/dev/null || :; wait' EXIT
+	beside "$TOP/virtme/kernel.sh" fetch
 	"$TOP/virtme/root.sh"
-	trap - EXIT
-	wait "$fetch"
+	join
 fi
 "$TOP/virtme/kernel.sh" install
+# rustc's part of the KDIR is one long chain, which leaves room for cargo.
+beside "$TOP/virtme/programs.sh"
 "$TOP/virtme/kdir.sh"
+join
 say "set-up complete: kernel $(kernel_chosen) in $CACHE"
