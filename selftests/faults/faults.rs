@@ -30,8 +30,7 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        },
-        rcu, //
+        }, //
     }, //
 };
 
@@ -192,10 +191,8 @@ impl Fault {
         for counter in [&self.seen, &self.hit, &self.skipped] {
             counter.store(0, Relaxed);
         }
-        self.ports.store(
-            u32::from(plan.sport) << 16 | u32::from(plan.dport),
-            Relaxed,
-        );
+        self.ports
+            .store(u32::from(plan.sport) << 16 | u32::from(plan.dport), Relaxed);
         self.limit.store(plan.limit, Relaxed);
         self.delay_us.store(plan.delay_us, Relaxed);
         self.when.store(when, Relaxed);
@@ -306,8 +303,7 @@ impl Hook for LostWakeup {
 
     fn on_entry(completion: &Completion<'_>) -> Option<core::convert::Infallible> {
         if completion.wakeup_is_due() {
-            let guard = rcu::read_lock();
-            let faults = completion.namespace().state::<Faults>(&guard)?;
+            let faults = completion.namespace().state::<Faults>()?;
             if faults.tsq.strikes(completion.ports()) {
                 completion.lose_wakeup();
             }
@@ -323,14 +319,12 @@ impl Hook for LateCompletion {
     type Function = DevHardStartXmit;
 
     fn on_entry(transmission: &Transmission<'_>) -> Option<core::convert::Infallible> {
-        let guard = rcu::read_lock();
         transmission.for_each_charged(|packet| {
-            let Some(faults) = packet.namespace().state::<Faults>(&guard) else {
+            let Some(faults) = packet.namespace().state::<Faults>() else {
                 return;
             };
             let late = &faults.late;
-            if late.strikes(packet.ports())
-                && packet.complete_after(late.plan().delay_us).is_err()
+            if late.strikes(packet.ports()) && packet.complete_after(late.plan().delay_us).is_err()
             {
                 late.miss();
             }
@@ -348,8 +342,7 @@ impl Filter for Wire {
     }
 
     fn on_segment(outgoing: &Outgoing<'_>) -> Verdict {
-        let guard = rcu::read_lock();
-        let Some(faults) = outgoing.namespace().state::<Faults>(&guard) else {
+        let Some(faults) = outgoing.namespace().state::<Faults>() else {
             return Verdict::Pass;
         };
         let segment = outgoing.segment();

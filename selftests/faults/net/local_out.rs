@@ -74,7 +74,7 @@ impl Outgoing<'_> {
 
     /// The namespace that the socket is in.
     pub(crate) fn namespace(&self) -> Namespace<'_> {
-        // SAFETY: By the type invariant.
+        // SAFETY: By the type invariant; netfilter is an RCU reader during the call.
         unsafe { packet::namespace(self.skb) }
     }
 }
@@ -197,10 +197,7 @@ impl<F: Filter> Registration<F> {
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         let subsystem = F::subsystem();
-        let ops = subsystem
-            .pernet
-            .get()
-            .cast::<bindings::pernet_operations>();
+        let ops = subsystem.pernet.get().cast::<bindings::pernet_operations>();
         // SAFETY: Nobody else has it yet: modules are initialised once, by one thread.
         unsafe {
             ops.write(bindings::pernet_operations {

@@ -33,8 +33,8 @@ pub(super) unsafe fn ports(skb: NonNull<bindings::sk_buff>) -> Ports {
 ///
 /// # Safety
 ///
-/// For the lifetime of the result `skb` must be valid, and `skb->sk` a full TCP socket: a socket's
-/// namespace outlives what is done with it.
+/// For the lifetime of the result `skb->sk` must be a full TCP socket that is kept alive, whose
+/// namespace is then too, and the caller an RCU reader: with preemption off, or as netfilter is.
 pub(super) unsafe fn namespace<'a>(skb: NonNull<bindings::sk_buff>) -> Namespace<'a> {
     // SAFETY: By the safety requirement; a socket always has a namespace.
     unsafe {

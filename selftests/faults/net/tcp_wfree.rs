@@ -51,7 +51,7 @@ unsafe impl Function for TcpWfree {
         // INVARIANT: This is the destructor of a packet that is charged to a TCP socket.
         Completion {
             // SAFETY: The argument is a packet, never null.
-            skb: unsafe { NonNull::new_unchecked(regs.argument(0) as *mut bindings::sk_buff) },
+            skb: unsafe { NonNull::new_unchecked(regs.argument::<0>() as *mut bindings::sk_buff) },
             _call: PhantomData,
         }
     }
@@ -84,7 +84,7 @@ impl Completion<'_> {
 
     /// The namespace that the socket is in.
     pub(crate) fn namespace(&self) -> Namespace<'_> {
-        // SAFETY: By the type invariant.
+        // SAFETY: By the type invariant; preemption is off during the call (`Registers`).
         unsafe { packet::namespace(self.skb) }
     }
 }

@@ -57,7 +57,7 @@ unsafe impl Function for DevHardStartXmit {
     unsafe fn arguments<'a>(regs: &'a Registers<'_>) -> Transmission<'a> {
         // INVARIANT: The caller hands the packets over.
         Transmission {
-            first: regs.argument(0) as *mut bindings::sk_buff,
+            first: regs.argument::<0>() as *mut bindings::sk_buff,
             _call: PhantomData,
         }
     }
@@ -98,7 +98,7 @@ pub(crate) struct Charged<'a> {
     _call: PhantomData<&'a mut ()>,
 }
 
-impl Charged<'_> {
+impl<'a> Charged<'a> {
     /// The connection's ports.
     pub(crate) fn ports(&self) -> Ports {
         // SAFETY: By the type invariant.
@@ -106,8 +106,9 @@ impl Charged<'_> {
     }
 
     /// The namespace that the socket is in.
-    pub(crate) fn namespace(&self) -> Namespace<'_> {
-        // SAFETY: By the type invariant.
+    pub(crate) fn namespace(&self) -> Namespace<'a> {
+        // SAFETY: By the type invariant. The charge keeps the socket, wherever it moves; preemption
+        // is off during the call (`Registers`).
         unsafe { packet::namespace(self.skb) }
     }
 
