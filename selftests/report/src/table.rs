@@ -26,7 +26,7 @@ const COUNTERS: usize = 2 + FLOW + VARIANT + TIMES.len() * TIME + RATIO + 2;
 const ALWAYS: [&str; 2] = ["TCPAutoCorking", "cwnd_min"];
 
 /// Counters that are sums of the load and not events.
-const NEVER: [&str; 5] = ["requests", "replies", "peer_ce", "peer_cwnd_min", "samples"];
+const NEVER: [&str; 3] = ["requests", "replies", "samples"];
 
 /// The short name of a counter.
 fn label(name: &str) -> &str {
@@ -39,21 +39,25 @@ fn label(name: &str) -> &str {
     }
 }
 
-/// The counters of a row, most telling first.
+/// The counters of a row, most telling first. What both ends of a flow counted (`retrans` and
+/// `peer_retrans`) is added up; of their smallest windows it is the smaller.
 fn counters(cell: &Cell) -> String {
-    let counts = cell.metrics.iter().filter(|m| {
-        matches!(m.unit.as_str(), "count" | "packets")
-            && !NEVER.contains(&&*m.name)
-            && (m.value != 0.0 || ALWAYS.contains(&&*m.name))
-    });
-    let mut counts: Vec<_> = counts.collect();
-    counts.sort_by_key(|m| !ALWAYS.contains(&&*m.name));
-    let text = |m: &&crate::records::Metric| {
-        format!(
-            "{}\u{a0}{}",
-            label(&m.name).replace(' ', "\u{a0}"),
-            count(m.value)
-        )
+    let mut counts: Vec<(&str, f64)> = Vec::new();
+    for metric in &cell.metrics {
+        let name = metric.name.strip_prefix("peer_").unwrap_or(&metric.name);
+        if !matches!(metric.unit.as_str(), "count" | "packets") || NEVER.contains(&name) {
+            continue;
+        }
+        match counts.iter_mut().find(|c| c.0 == name) {
+            Some(count) if metric.unit == "packets" => count.1 = count.1.min(metric.value),
+            Some(count) => count.1 += metric.value,
+            None => counts.push((name, metric.value)),
+        }
+    }
+    counts.retain(|(name, value)| *value != 0.0 || ALWAYS.contains(name));
+    counts.sort_by_key(|(name, _)| !ALWAYS.contains(name));
+    let text = |(name, value): &(&str, f64)| {
+        format!("{} {}", label(name), count(*value)).replace(' ', "\u{a0}")
     };
     counts.iter().map(text).collect::<Vec<_>>().join(" ")
 }
@@ -197,6 +201,8 @@ mod tests {
 {"scenario":"T0","variant":"stock","flow":"reply","metric":"cwnd_min","unit":"packets","value":10},
 {"scenario":"T0","variant":"stock","flow":"reply","metric":"retrans","unit":"count","value":123456},
 {"scenario":"T0","variant":"stock","flow":"reply","metric":"TcpExtTCPLossProbes","unit":"count","value":12345},
+{"scenario":"T0","variant":"stock","flow":"reply","metric":"peer_cwnd_min","unit":"packets","value":2},
+{"scenario":"T0","variant":"stock","flow":"reply","metric":"peer_retrans","unit":"count","value":4},
 {"scenario":"T0","variant":"nodelay","flow":"reply","metric":"p50","unit":"us","value":474},
 {"scenario":"T0","variant":"nodelay","flow":"reply","metric":"p99","unit":"us","value":474.1},
 {"scenario":"T0","variant":"nodelay","flow":"reply","metric":"TCPAutoCorking","unit":"count","value":0},

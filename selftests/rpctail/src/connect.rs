@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::flow::Flow;
 use crate::poller::now;
-use crate::wire::{EndOptions, Hello, VERSION, Welcome};
+use crate::wire::{EndOptions, Hello, Kind, VERSION, Welcome};
 use crate::writer::Writer;
 use crate::{Result, sockopt as options, tcp_info, wire};
 
@@ -112,6 +112,40 @@ fn files(error: Errno) -> &'static str {
     }
 }
 
+/// Tells the server what a connection is for; returns what it answers.
+fn agree(
+    stream: &TcpStream,
+    kind: Kind,
+    request: u64,
+    reply: String,
+    options: EndOptions,
+) -> Result<Welcome> {
+    let hello = Hello {
+        version: VERSION,
+        kind,
+        session: std::process::id(),
+        request,
+        reply,
+        options,
+    };
+    wire::send(stream, &hello)?;
+    let welcome: Welcome = wire::receive(stream)?;
+    match welcome.error {
+        Some(error) => Err(format!("the server says: {error}")),
+        None => Ok(welcome),
+    }
+}
+
+/// A connection whose only use is to tell the server, by a byte, that the measurement begins.
+pub fn marks(server: SocketAddr, bind: Option<IpAddr>, until: u64) -> Result<TcpStream> {
+    let options = EndOptions::default();
+    let stream = dial(server, bind, &options, until)?;
+    let welcome = agree(&stream, Kind::Marks, 0, String::new(), options);
+    welcome
+        .map(|_| stream)
+        .map_err(|e| format!("{server}: {e}"))
+}
+
 /// Connects to a server and agrees on what the flow will send. A server that does not listen yet
 /// is tried again until `until` (ns of [`now`]).
 pub fn link(flow: &Flow, server: SocketAddr, bind: Option<IpAddr>, until: u64) -> Result<Link> {
@@ -123,22 +157,12 @@ pub fn link(flow: &Flow, server: SocketAddr, bind: Option<IpAddr>, until: u64) -
         .map_err(|e| explain(format!("TCP_INFO: {e}")))?
         .mss;
     let writer = Writer::new(flow.request.resolve(mss)?, &end);
-    let request = if flow.is_stream() {
-        0
-    } else {
-        writer.message()
+    let (kind, request) = match flow.is_stream() {
+        true => (Kind::Stream, 0),
+        false => (Kind::Rpc, writer.message()),
     };
-    let hello = Hello {
-        version: VERSION,
-        request,
-        reply: flow.reply.to_string(),
-        options: server_end(flow),
-    };
-    wire::send(&stream, &hello).map_err(explain)?;
-    let welcome: Welcome = wire::receive(&stream).map_err(explain)?;
-    if let Some(error) = welcome.error {
-        return Err(explain(format!("the server says: {error}")));
-    }
+    let reply = flow.reply.to_string();
+    let welcome = agree(&stream, kind, request, reply, server_end(flow)).map_err(explain)?;
     options::before_load(&stream, &end).map_err(explain)?;
     stream
         .set_nonblocking(true)

@@ -142,7 +142,7 @@ pub struct Stats {
     pub first_error: Option<String>,
     /// This end, in the measured time and until the last reply.
     pub tcp: TcpCounts,
-    /// The server's end, since the connections began.
+    /// The server's end, likewise.
     pub peer: TcpCounts,
 }
 

@@ -114,7 +114,6 @@ pub fn table(duration: u64, outcomes: &[Outcome]) -> String {
         tcp(&mut out, &format!("  client ({})", cc.0), &stats.tcp);
         if !flow.is_stream() {
             tcp(&mut out, &format!("\n  server ({})", cc.1), &stats.peer);
-            _ = write!(out, " (since the connections began)");
         }
         _ = writeln!(out);
         if let Some(error) = &stats.first_error {

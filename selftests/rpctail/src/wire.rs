@@ -38,12 +38,27 @@ pub struct EndOptions {
     pub sndbuf: Option<u64>,
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Requests and replies.
+    Rpc,
+    /// One-way data, which is only read.
+    Stream,
+    /// Nothing but marks: a byte says that the session's measurement begins.
+    Marks,
+}
+
 /// The client's first line: what the server is to do on this connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// [`VERSION`].
     pub version: u32,
-    /// Bytes of a request; 0 for a stream, which is only read.
+    /// What the connection is for.
+    pub kind: Kind,
+    /// The client's number, the same on all its connections.
+    pub session: u32,
+    /// Bytes of a request; 0 where there are none.
     pub request: u64,
     /// The writes of a reply, a [`crate::pattern::Pattern`].
     pub reply: String,
@@ -65,9 +80,11 @@ pub struct Welcome {
 /// The server's last line, after the client has shut its sending side down.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Farewell {
-    /// The server's end of the connection, since it began.
-    pub info: Info,
-    /// The smallest congestion window the server saw (packets).
+    /// The server's end when the measurement began.
+    pub from: Info,
+    /// The server's end now.
+    pub to: Info,
+    /// The smallest congestion window the server saw in between (packets).
     pub cwnd_min: u32,
 }
 
@@ -118,6 +135,8 @@ mod tests {
     fn a_message_survives_and_nothing_more_is_read() {
         let hello = Hello {
             version: VERSION,
+            kind: Kind::Rpc,
+            session: 1,
             request: 15,
             reply: "3091+5".into(),
             options: EndOptions::default(),

@@ -55,6 +55,7 @@ fn an_open_loop_offers_its_rate() {
         last = latency;
     }
     assert!(run.number("rpc", "cwnd_min") >= 1.0 && run.number("rpc", "peer_cwnd_min") >= 1.0);
+    assert!(run.number("rpc", "peer_retrans") >= 0.0);
     assert!(!run.value("rpc", "cc").as_str().unwrap().is_empty());
     // Whole exchanges only: requests of 100 bytes, replies of 3096.
     let bytes = run.number("rpc", "throughput") * 1e6 / 8.0 * 0.5;

@@ -81,12 +81,7 @@ impl Client<'_> {
             }
             if clean {
                 if let Ok(farewell) = farewell(conn) {
-                    let zero = tcp_info::Info {
-                        rto: Some(0),
-                        ce: Some(0),
-                        ..Default::default()
-                    };
-                    running.stats.peer.add(&zero, &farewell.info);
+                    running.stats.peer.add(&farewell.from, &farewell.to);
                     running.stats.peer.cwnd(farewell.cwnd_min);
                 }
             }

@@ -14,7 +14,8 @@ mod finish;
 mod load;
 
 use std::collections::VecDeque;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::net::TcpStream;
 use std::ops::Range;
 
 use crate::cli::{ClientArgs, Mode};
@@ -77,6 +78,8 @@ pub struct Outcome {
 struct Client<'a> {
     args: &'a ClientArgs,
     poller: Poller,
+    /// One connection a server that tells it when the measurement begins.
+    marks: Vec<TcpStream>,
     flows: Vec<Running>,
     conns: Vec<Conn>,
     /// Connections that are not broken.
@@ -134,10 +137,18 @@ impl<'a> Client<'a> {
                 cc,
             });
         }
+        let mut servers = servers;
+        servers.sort();
+        servers.dedup();
+        let marks = servers
+            .into_iter()
+            .map(|server| connect::marks(server, args.bind, until));
+        let marks = marks.collect::<Result<Vec<_>>>()?;
         let progress = !args.quiet && std::io::stderr().is_terminal();
         Ok(Self {
             args,
             poller,
+            marks,
             flows: running,
             alive: conns.len(),
             conns,
@@ -273,6 +284,10 @@ impl<'a> Client<'a> {
         for conn in self.conns.iter_mut().filter(|c| !c.dead) {
             conn.base = tcp_info::read(&conn.stream).unwrap_or_default();
             self.flows[conn.flow].stats.tcp.cwnd(conn.base.cwnd);
+        }
+        for mut server in &self.marks {
+            // One byte always fits; a server that has gone shows on the other connections.
+            _ = server.write_all(b"!");
         }
         let time = now();
         self.phase = Phase::Measure;

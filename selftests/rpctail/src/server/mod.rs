@@ -2,8 +2,10 @@
 
 //! The server: one thread that answers any number of clients, each connection as its hello asks.
 
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+mod talk;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::Duration;
 
@@ -11,11 +13,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, sockopt};
 
 use crate::cli::{PORT, ServerArgs};
-use crate::pattern::Pattern;
 use crate::poller::{Poller, Ready, now};
-use crate::wire::{EndOptions, Farewell, Hello, MAX_LINE, VERSION, Welcome};
 use crate::writer::{CHUNK, Writer};
-use crate::{Result, sockopt as options, tcp_info, wire};
+use crate::{Result, sockopt as options, tcp_info};
 
 /// The listening socket's token; connections have the numbers below.
 const LISTENER: u64 = u64::MAX - 1;
@@ -29,6 +29,8 @@ enum Stage {
     Hello(Vec<u8>),
     /// A stream: everything is read and thrown away.
     Sink,
+    /// Each byte says that the measurement of the connection's owner begins.
+    Marks,
     /// Requests of `request` bytes, `got` of the next one here; `owed` replies to be begun.
     Rpc {
         request: u64,
@@ -43,7 +45,29 @@ struct Conn {
     stage: Stage,
     /// Watched for room to write.
     writing: bool,
+    /// The client's address and session.
+    owner: (IpAddr, u32),
+    /// Its tcp_info when the measurement began.
+    base: tcp_info::Info,
+    /// The smallest congestion window seen since (packets).
     cwnd_min: u32,
+}
+
+impl Conn {
+    /// Looks at the connection and notes its congestion window.
+    fn sample(&mut self) -> tcp_info::Info {
+        let info = tcp_info::read(&self.stream).unwrap_or_default();
+        if info.cwnd > 0 {
+            self.cwnd_min = self.cwnd_min.min(info.cwnd);
+        }
+        info
+    }
+
+    /// The measurement begins.
+    fn mark(&mut self) {
+        self.cwnd_min = u32::MAX;
+        self.base = self.sample();
+    }
 }
 
 /// What becomes of a connection after an event.
@@ -64,6 +88,7 @@ pub struct Server {
     payload: Vec<u8>,
     requests: u64,
     next_sample: u64,
+    sampled: usize,
 }
 
 /// Resolves `ADDR[:PORT]`; an address without a port gets [`PORT`].
@@ -135,6 +160,7 @@ impl Server {
             payload: vec![0; CHUNK],
             requests: 0,
             next_sample: 0,
+            sampled: 0,
         })
     }
 
@@ -147,8 +173,9 @@ impl Server {
     pub fn run(mut self) -> Result<()> {
         let mut ready: Vec<Ready> = Vec::new();
         loop {
+            let deadline = self.sample();
             self.poller
-                .wait(None, &mut ready)
+                .wait(deadline, &mut ready)
                 .map_err(|e| format!("epoll: {e}"))?;
             for event in &ready {
                 if event.token == LISTENER {
@@ -170,8 +197,8 @@ impl Server {
 
     fn accept(&mut self) {
         loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => {
                     // Out of descriptors, or the peer gave up: the others are still served.
@@ -196,6 +223,8 @@ impl Server {
                 stream,
                 stage,
                 writing: false,
+                owner: (peer.ip(), 0),
+                base: tcp_info::Info::default(),
                 cwnd_min: u32::MAX,
             });
         }
@@ -208,12 +237,17 @@ impl Server {
         let mut next = Next::Keep;
         if event.readable {
             next = match recv(&conn.stream, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((0, _)) => farewell(conn),
+                Ok((0, _)) => talk::farewell(conn),
                 Ok((n, _)) => match &mut conn.stage {
                     Stage::Sink => Next::Keep,
+                    Stage::Marks => {
+                        let owner = conn.owner;
+                        self.mark(owner);
+                        return Next::Keep;
+                    }
                     Stage::Hello(line) => {
                         line.extend(&self.buffer[..n]);
-                        hello(conn)
+                        talk::hello(conn)
                     }
                     Stage::Rpc {
                         request, got, owed, ..
@@ -253,24 +287,34 @@ impl Server {
                 return Next::Close;
             }
         }
-        if self.args.sample > 0 {
-            let time = now();
-            if time >= self.next_sample {
-                self.next_sample = time + self.args.sample;
-                sample(conn);
-            }
-        }
         next
     }
-}
 
-/// Notes the congestion window of a connection.
-fn sample(conn: &mut Conn) -> tcp_info::Info {
-    let info = tcp_info::read(&conn.stream).unwrap_or_default();
-    if info.cwnd > 0 {
-        conn.cwnd_min = conn.cwnd_min.min(info.cwnd);
+    /// Looks at the next RPC connection if it is time; returns when it is time again. As in the
+    /// client the looks ride along with other work, and an idle server wakes up for one in ten.
+    fn sample(&mut self) -> Option<u64> {
+        let (every, time) = (self.args.sample, now());
+        let is_rpc =
+            |conn: &Option<Conn>| matches!(conn, Some(c) if matches!(c.stage, Stage::Rpc { .. }));
+        if every == 0 || !self.conns.iter().any(is_rpc) {
+            return None;
+        }
+        if time >= self.next_sample {
+            self.next_sample = time + every;
+            let (before, after) = (0..=self.sampled, self.sampled + 1..self.conns.len());
+            if let Some(at) = after.chain(before).find(|at| is_rpc(&self.conns[*at])) {
+                self.sampled = at;
+                self.conns[at].iter_mut().for_each(|c| _ = c.sample());
+            }
+        }
+        Some(self.next_sample.saturating_add(9 * every))
     }
-    info
+
+    /// The measurement of a client begins: its connections are looked at from here on.
+    fn mark(&mut self, owner: (IpAddr, u32)) {
+        let conns = self.conns.iter_mut().flatten();
+        conns.filter(|c| c.owner == owner).for_each(Conn::mark);
+    }
 }
 
 /// Begins and continues the replies that are owed.
@@ -290,93 +334,4 @@ fn reply(conn: &mut Conn, payload: &[u8]) -> io::Result<()> {
             return Ok(());
         }
     }
-}
-
-/// Answers a hello once its line is whole.
-fn hello(conn: &mut Conn) -> Next {
-    let Stage::Hello(line) = &conn.stage else {
-        return Next::Keep;
-    };
-    let Some(end) = line.iter().position(|b| *b == b'\n') else {
-        return if line.len() > MAX_LINE {
-            Next::Close
-        } else {
-            Next::Keep
-        };
-    };
-    let (welcome, stage, end) = match agree(conn, &line[..end]) {
-        Ok((reply, stage, end)) => (
-            Welcome {
-                error: None,
-                reply,
-                cc: options::cc(&conn.stream),
-            },
-            stage,
-            end,
-        ),
-        Err(error) => (
-            Welcome {
-                error: Some(error),
-                ..Welcome::default()
-            },
-            Stage::Sink,
-            EndOptions::default(),
-        ),
-    };
-    let failed = welcome.error.is_some();
-    // A fresh connection has room for a line; where it has not, the client is of no use.
-    let sent = conn.stream.write_all(&wire::line(&welcome)).is_ok();
-    let ready = sent && options::before_load(&conn.stream, &end).is_ok();
-    conn.stage = stage;
-    if failed || !ready {
-        Next::Close
-    } else {
-        Next::Keep
-    }
-}
-
-/// Does what a hello asks; returns the bytes of a reply, how the connection goes on, and what is to
-/// be set once the welcome is out.
-fn agree(conn: &Conn, line: &[u8]) -> Result<(u64, Stage, EndOptions)> {
-    let hello: Hello = wire::parse(line)?;
-    if hello.version != VERSION {
-        return Err(format!(
-            "the server speaks version {VERSION}, the client {}; use the same rpctail",
-            hello.version
-        ));
-    }
-    options::before_connect(&conn.stream, &hello.options)?;
-    if hello.request == 0 {
-        return Ok((0, Stage::Sink, hello.options));
-    }
-    let mss = tcp_info::read(&conn.stream)
-        .map_err(|e| format!("TCP_INFO: {e}"))?
-        .mss;
-    let writes = hello.reply.parse::<Pattern>()?.resolve(mss)?;
-    let writer = Writer::new(writes, &hello.options);
-    let bytes = writer.message();
-    Ok((
-        bytes,
-        Stage::Rpc {
-            request: hello.request,
-            got: 0,
-            owed: 0,
-            writer,
-        },
-        hello.options,
-    ))
-}
-
-/// Says goodbye to a client that has no more requests.
-fn farewell(conn: &mut Conn) -> Next {
-    if matches!(conn.stage, Stage::Rpc { .. }) {
-        let info = sample(conn);
-        let last = Farewell {
-            info,
-            cwnd_min: conn.cwnd_min,
-        };
-        // The client may be gone already: then nobody misses it.
-        _ = conn.stream.write_all(&wire::line(&last));
-    }
-    Next::Close
 }
