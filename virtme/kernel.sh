@@ -3,10 +3,11 @@
 #
 # Bring the stock Debian kernel: the newest linux-image of trixie-backports that has CONFIG_RUST=y, or KVER=.
 #
-#   kernel.sh fetch    choose the version, download its packages, unpack the source of the very same version
-#   kernel.sh install  put the kernel into the root (fetch and the root must be there)
+#   kernel.sh choose   decide on the version: a wrong one, or a mirror that does not answer, is told within seconds
+#   kernel.sh fetch    download its packages, unpack the source of the very same version
+#   kernel.sh install  put it into the root
 #
-# The two are apart because fetch needs no root and can run while mmdebstrap works.
+# Apart, because fetch needs no root and can run while mmdebstrap works.
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 . "$TOP/virtme/mirror.sh"
@@ -72,11 +73,18 @@ unpack_source() {
 	rm -f "$deb"
 }
 
-fetch() {
-	local kver ver
+downloaded() {
+	local d=$CACHE/debs/$1
+	[ -e "$d/version" ] || return 1
+	[ -e "$CACHE/src/linux-$(<"$d/version")" ] || compgen -G "$d/linux-source-*.deb" >/dev/null
+}
+
+# What is there already needs no index, hence no network.
+choose() {
+	local kver
 	kver=$(kernel_chosen)
 	[ -z "${UPDATE:-}" ] || [ -n "${KVER:-}" ] || kver=
-	if ! kernel_ready "$kver" && [ ! -e "$CACHE/debs/${kver:-none}/version" ]; then
+	if ! kernel_ready "$kver" && ! downloaded "${kver:-none}"; then
 		logged index "package index of $SUITE-backports" \
 			"the index of $SUITE-backports could not be had from $(mirror_name)" "$(mirror_remedy)" \
 			our_apt_update
@@ -88,14 +96,19 @@ fetch() {
 		fi
 	fi
 	[ -z "${KVER:-}" ] || [ "$KVER" = "$kver" ] || echo "$kver" >"$CACHE/kver-$KVER"
-	echo "$kver" >"$CACHE/kver.fetched"
-	kernel_ready "$kver" && return
-	if [ ! -e "$CACHE/debs/$kver/version" ]; then
+	echo "$kver" >"$CACHE/kver.next"
+}
+
+fetch() {
+	local kver ver
+	kver=$(<"$CACHE/kver.next")
+	if kernel_ready "$kver"; then return; fi
+	if ! downloaded "$kver"; then
 		logged download "packages and source of the kernel $kver" \
 			"the packages of $kver could not be downloaded from $(mirror_name)" "$(mirror_remedy)" \
 			download "$kver"
 	fi
-	ver=$(cat "$CACHE/debs/$kver/version")
+	ver=$(<"$CACHE/debs/$kver/version")
 	if [ ! -e "$CACHE/src/linux-$ver" ]; then
 		logged source "unpacking the source of Linux $ver" "the source of Linux $ver could not be unpacked" \
 			"rm -r $CACHE/debs/$kver, look at the free space, then start again" \
@@ -139,7 +152,7 @@ move_into_root() {
 
 install_kernel() {
 	local kver t=$ROOT/usr/src/lowtail/tmp-kernel what
-	kver=$(cat "$CACHE/kver.fetched")
+	kver=$(<"$CACHE/kver.next")
 	if ! kernel_ready "$kver"; then
 		what="the kernel $kver could not be unpacked into the root"
 		logged kernel "unpacking the stock kernel $kver" "$what" \
@@ -157,7 +170,8 @@ install_kernel() {
 need_root
 lock_setup
 case ${1:-} in
+choose) choose ;;
 fetch) fetch ;;
 install) install_kernel ;;
-*) die "usage: kernel.sh fetch|install" ;;
+*) die "usage: kernel.sh choose|fetch|install" ;;
 esac

@@ -141,5 +141,7 @@ kernel_chosen() {
 # Paths as seen inside the root.
 kdir_of() { echo "/usr/src/lowtail/kdir-$1"; }
 source_of() { echo "/usr/src/lowtail/src/$(<"$ROOT/usr/lib/lowtail/kernel-$1")"; }
-kernel_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ]; }
+kernel_ready() {
+	[ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ] && [ -e "$CACHE/src/$(<"$ROOT/usr/lib/lowtail/kernel-$1")" ]
+}
 kdir_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kdir-$1" ]; }

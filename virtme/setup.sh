@@ -37,8 +37,10 @@ need_space
 host_packages
 if root_ready || [ -z "$(mirror)" ]; then
 	"$TOP/virtme/root.sh"
+	"$TOP/virtme/kernel.sh" choose
 	"$TOP/virtme/kernel.sh" fetch
 else
+	"$TOP/virtme/kernel.sh" choose
 	beside "$TOP/virtme/kernel.sh" fetch
 	"$TOP/virtme/root.sh"
 	join
