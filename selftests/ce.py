@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+#
+# Marks in both directions, against stock dctcp in the same boot: what the receiver answers to each
+# change of CE, when it answers, and what the sender's alpha and threshold make of ECE and of loss.
+#
+# "At once" is before the write of the packet into the device has returned, so no clock is asked.
+
+import ktap
+import modules
+from farend import CE, CWR, ECE, ECT0, RECOVERY, Connection, Net
+
+STOCK, FLOOR = "dctcp", "dctcp_floor"
+
+suite = ktap.Suite()
+
+
+def answers(c, segments):
+    """(bytes acknowledged so far, ECE) of each ACK."""
+    return [((s.ack - c.base) & 0xFFFFFFFF, bool(s.flags & ECE)) for s in segments]
+
+
+def delaying(net, algorithm):
+    """A connection whose receiver delays ACKs: quick ACKs are used up, a reply was written."""
+    c = Connection(net, algorithm, ecn="rfc3168").establish()
+    for _ in range(40):
+        c.data(100)
+        c.write(10)
+        c.ack(to=(c.una + 10) & 0xFFFFFFFF)
+    c.base = c.seq
+    return c
+
+
+def both(net, act):
+    """Runs `act` on a delaying connection of each algorithm."""
+    seen = {}
+    for algorithm in (STOCK, FLOOR):
+        c = delaying(net, algorithm)
+        seen[algorithm] = act(c)
+        c.close()
+        ktap.note(f"{algorithm}: {seen[algorithm]}"[:150])
+    return seen[STOCK], seen[FLOOR]
+
+
+def control(first):
+    """A lone unmarked segment must be left waiting, or "at once" means nothing."""
+    if first:
+        raise ktap.Void(f"the receiver does not delay ACKs: {first}")
+
+
+def add_receiver(net):
+    """C10 and C11."""
+
+    @suite.case("CE begins while an ACK is delayed: the old ACK without ECE, then one with it")
+    def _begins():
+        def act(c):
+            control(answers(c, c.data(100)))
+            return answers(c, c.data(100, ecn=CE))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(100, False), (200, True)], "answers")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("CE ends while an ACK is delayed: the old ACK with ECE, then one without")
+    def _ends():
+        def act(c):
+            c.data(100, ecn=CE)
+            # Until a marked segment is left waiting.
+            for _ in range(40):
+                if not c.data(100, ecn=CE):
+                    break
+                c.wait(0)
+            else:
+                raise ktap.Void("the receiver does not delay ACKs of marked segments")
+            c.base = c.seq - 100
+            return answers(c, c.data(100, ecn=ECT0))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(100, True), (200, False)], "answers")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("CE on a lone segment is acknowledged at once, with ECE; its end too, without")
+    def _lone():
+        def act(c):
+            control(answers(c, c.data(100)))
+            c.wait(0.5)
+            return answers(c, c.data(100, ecn=CE)) + answers(c, c.data(100))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(200, True), (300, False)], "answers")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("a segment with CWR is acknowledged at once (aae06bf5f904)")
+    def _cwr():
+        def act(c):
+            control(answers(c, c.data(100)))
+            c.wait(0.5)
+            return answers(c, c.data(100, flags=CWR))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(200, False)], "answers")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("marks at every place of a train of 12: every answer is stock's")
+    def _train():
+        def act(c):
+            seen = []
+            for pattern in (0b000000000001, 0b101010101010, 0b000111000111, 0b011011100100):
+                for i in range(12):
+                    seen.append(answers(c, c.data(100, ecn=CE if pattern >> i & 1 else ECT0)))
+                seen.append(answers(c, c.wait(0.5)))
+            return seen
+
+        stock, floor = both(net, act)
+        if not any(ece for step in stock for _, ece in step):
+            raise ktap.Void("no ECE was seen")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+
+def windows(c, count, marks):
+    """`count` windows of 2 packets; marks(i) tells whether window i is marked. Yields alphas."""
+    packet = c.packet
+    for i in range(count):
+        c.write(2 * c.MSS)
+        for _ in range(2):
+            packet += 1
+            c.ack(packet, flags=ECE if marks(i) else 0)
+        c.packet = packet
+        yield c.dctcp().alpha
+
+
+def each(net, act, **how):
+    """Runs `act` on a fresh connection of each algorithm."""
+    seen = {}
+    for algorithm in (STOCK, FLOOR):
+        with Connection(net, algorithm, **how) as c:
+            c.packet = 0
+            seen[algorithm] = act(c)
+    return seen[STOCK], seen[FLOOR]
+
+
+def add_sender(net):
+    """C14, C15, and the reaction to marks."""
+
+    @suite.case("alpha rises with marks and goes back to 0, all the way, when they stop")
+    def _alpha():
+        stock, floor = each(net, lambda c: list(windows(c, 110, lambda i: 5 <= i < 20)))
+        ktap.note(f"alpha: {floor[:6]} … {floor[17:22]} … {floor[80:84]} …")
+        if stock[19] <= stock[4]:
+            raise ktap.Void("stock's alpha did not rise with marks")
+        ktap.equal(floor[-1], 0, "alpha at the end")
+        ktap.equal(floor, stock, "alpha, window by window, as stock's")
+
+    @suite.case("alpha follows a mixed pattern of marks as stock's does")
+    def _mixed():
+        stock, floor = each(net, lambda c: list(windows(c, 60, lambda i: i % 7 in (0, 3))))
+        ktap.equal(floor, stock, "alpha, window by window, as stock's")
+
+    @suite.case("a mark reduces by alpha, a loss halves, also where nothing was marked")
+    def _reduce():
+        def act(c):
+            seen = []
+            for loss in (False, True):
+                before = c.info().cwnd
+                c.write(8 * c.MSS)
+                if loss:
+                    if not c.ack(c.packet, sacks=[(c.packet + 1, c.packet + 4)]):
+                        c.wait(1)
+                    ktap.equal(c.info().ca_state, RECOVERY, "CA state")
+                else:
+                    c.ack(c.packet + 1, flags=ECE)
+                seen.append((before, c.info().ssthresh))
+                c.packet += 8
+                c.ack(c.packet)
+                c.write(c.MSS)
+                c.packet += 1
+                c.ack(c.packet)
+            return seen
+
+        for start in (0, 512, 1024):
+            with modules.Parameter("tcp_dctcp", "dctcp_alpha_on_init", start), \
+                 modules.Parameter("tcp_dctcp_floor", "dctcp_alpha_on_init", start):
+                stock, floor = each(net, act)
+            ktap.note(f"alpha {start}: (cwnd, ssthresh) at a mark and at a loss: {floor}")
+            ktap.equal(floor, stock, "as stock's")
+            cwnd, ssthresh = floor[1]
+            ktap.equal(ssthresh, max(2, cwnd // 2), f"ssthresh after a loss at {cwnd}")
+            if start == 0:
+                ktap.equal(floor[0][1], floor[0][0], "ssthresh after a mark with alpha 0")
+
+
+def main():
+    """Makes the cases and runs them."""
+    modules.need_root("ip")
+    modules.need_stock_dctcp()
+    modules.load("tcp_dctcp_floor")
+    net = Net()
+    net.sysctl("net.ipv4.tcp_ecn", 1)
+    # Alpha's windows are not to be cut short by the window's decay in between.
+    net.sysctl("net.ipv4.tcp_slow_start_after_idle", 0)
+    add_receiver(net)
+    add_sender(net)
+    suite.run()
+
+
+main()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Where the modules under test come from, loading and parameters, for the tests in Python. The same
+# rules as in lib.sh: LOWTAIL_KO, the checkout, what is installed.
+
+import os
+import subprocess
+
+import ktap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def file_of(name):
+    """The module's file, or None when only modprobe might know it."""
+    release = os.uname().release
+    for place in (os.environ.get("LOWTAIL_KO"), f"{HERE}/..", f"{HERE}/../out/kbuild/{release}"):
+        if place and os.path.exists(f"{place}/{name}.ko"):
+            return f"{place}/{name}.ko"
+    return None
+
+
+def loaded(name):
+    """The module is loaded now."""
+    return os.path.isdir(f"/sys/module/{name}")
+
+
+def load(name, *parameters):
+    """Loads a module under test; without one there is no test."""
+    if loaded(name):
+        return
+    path = file_of(name)
+    command = ["insmod", path] if path else ["modprobe", name]
+    run = subprocess.run([*command, *parameters], capture_output=True, text=True, check=False)
+    if run.returncode and not path:
+        ktap.skip_all(f"{name}.ko is neither built here nor installed (make modules)")
+    if run.returncode:
+        ktap.skip_all(f"{path} cannot be loaded: {run.stderr.strip()}")
+
+
+def unload(name):
+    """Unloads a module, and fails where that is refused."""
+    if loaded(name):
+        subprocess.run(["rmmod", name], check=True)
+
+
+def need_root(*programs):
+    """Skips everything without root or without one of the programs."""
+    if os.geteuid():
+        ktap.skip_all("root is needed")
+    for program in programs:
+        if not any(os.access(f"{p}/{program}", os.X_OK) for p in os.environ["PATH"].split(":")):
+            ktap.skip_all(f"{program} is not installed")
+
+
+def need_stock_dctcp():
+    """Every comparison here has stock dctcp as its control."""
+    if subprocess.run(["modprobe", "tcp_dctcp"], capture_output=True, check=False).returncode:
+        ktap.skip_all("tcp_dctcp is missing (CONFIG_TCP_CONG_DCTCP), and it is the control")
+
+
+class Parameter:
+    """A module parameter with another value for a while."""
+
+    def __init__(self, module, name, value):
+        self.path = f"/sys/module/{module}/parameters/{name}"
+        self.value = value
+
+    def __enter__(self):
+        with open(self.path, encoding="ascii") as file:
+            self.before = file.read().strip()
+        self._set(self.value)
+
+    def __exit__(self, *_):
+        self._set(self.before)
+
+    def _set(self, value):
+        with open(self.path, "w", encoding="ascii") as file:
+            file.write(str(value))
