@@ -44,6 +44,40 @@ fn page() -> String {
 }
 
 const EXIT: &str = "\
+.SH RECORDS
+.B \\-\\-json
+writes an array of
+.BR {\"scenario\",\"variant\",\"flow\",\"metric\",\"unit\",\"value\"} ,
+one record a line.
+.TP
+.B min, p50 ... p99.999, max (us)
+Latency from the intended send time.
+.TP
+.B service_min ... service_max (us)
+From the actual send.
+.TP
+.B round_min ... round_max (us)
+From the moment a barrier's round was meant to begin to its last reply.
+.TP
+.B requests, replies, unfinished, errors (count)
+Requests meant for the measured time; replies that came in it; requests without a reply at the
+end, which are in the latency with the time they had waited; connections that broke.
+.TP
+.B offered, achieved (1/s)
+Requests and replies a second.
+.TP
+.B throughput (Mbit/s)
+Payload both ways; of a stream, what the peer acknowledged.
+.TP
+.B retrans, rto, ce (count), cwnd_min (packets)
+Segments retransmitted, retransmission timeouts (Linux 6.7), packets that arrived CE\\-marked
+(Linux 4.18), and the smallest congestion window that was seen: it is looked at now and then, so
+a smaller one may have passed unseen. With
+.BR peer_ ,
+the server's end. All cover the measured time and the late replies.
+.TP
+.B cc, peer_cc, options, note (text)
+The congestion control of each end, the effective options, the first error.
 .SH \"EXIT STATUS\"
 0 when everything was answered; 1 when nothing could be measured; 2 when the command line is wrong;
 3 when there is a measurement, but connections broke or requests had no reply.
