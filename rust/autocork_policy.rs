@@ -29,13 +29,7 @@ use core::{
 use kernel::{
     prelude::*,
     seq_file::SeqFile,
-    seq_print,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        }, //
-    }, //
+    seq_print, //
 };
 
 use net::{
@@ -54,6 +48,7 @@ use net::{
         Task, //
     },
     push_probe::PushProbe,
+    setting::Setting,
     sysctl::{
         number,
         Sysctl,
@@ -88,6 +83,7 @@ mod net {
     pub(crate) mod percpu;
     pub(crate) mod periodic;
     pub(crate) mod push_probe;
+    pub(crate) mod setting;
     pub(crate) mod sysctl;
     pub(crate) mod tcp_pace_kick;
     pub(crate) mod tcp_push;
@@ -109,22 +105,22 @@ const DEADLINE_US: (u32, u32, u32) = (10, 100, 40_000);
 /// Autocorking in one network namespace.
 struct Autocork {
     /// The [`Policy`], by its number.
-    policy: Atomic<u32>,
+    policy: Setting<u32>,
     /// The longest hold under `bounded`, in µs.
-    deadline_us: Atomic<u32>,
+    deadline_us: Setting<u32>,
     /// The [`Splice`] setting, by its number.
-    splice: Atomic<u32>,
+    splice: Setting<u32>,
     /// What was done, by [`Counter`].
     counters: Counters<{ Counter::ALL.len() }>,
 }
 
 impl Autocork {
     fn policy(&self) -> Policy {
-        Policy::from_index(self.policy.load(Relaxed))
+        Policy::from_index(self.policy.get())
     }
 
     fn splice(&self) -> Splice {
-        Splice::from_index(self.splice.load(Relaxed))
+        Splice::from_index(self.splice.get())
     }
 
     fn count(&self, counter: Counter) {
@@ -139,7 +135,7 @@ static SYSCTLS: [Sysctl<Autocork>; 4] = [
         read: |autocork, text| print(text, autocork.policy().name()),
         write: Some(|autocork, text| {
             let policy = Policy::from_name(text).ok_or(EINVAL)?;
-            autocork.policy.store(policy as u32, Relaxed);
+            autocork.policy.set(policy as u32);
             Ok(())
         }),
     },
@@ -155,20 +151,20 @@ static SYSCTLS: [Sysctl<Autocork>; 4] = [
     },
     Sysctl {
         name: c"tcp_autocork_deadline_us",
-        read: |autocork, text| print(text, autocork.deadline_us.load(Relaxed)),
+        read: |autocork, text| print(text, autocork.deadline_us.get()),
         write: Some(|autocork, text| {
             let (shortest, _, longest) = DEADLINE_US;
             let deadline = number(text, shortest..=longest)?;
-            autocork.deadline_us.store(deadline, Relaxed);
+            autocork.deadline_us.set(deadline);
             Ok(())
         }),
     },
     Sysctl {
         name: c"tcp_splice_nodelay",
-        read: |autocork, text| print(text, autocork.splice.load(Relaxed)),
+        read: |autocork, text| print(text, autocork.splice.get()),
         write: Some(|autocork, text| {
             let splice = number(text, 0..=Splice::MAX)?;
-            autocork.splice.store(splice, Relaxed);
+            autocork.splice.set(splice);
             Ok(())
         }),
     },
@@ -193,9 +189,9 @@ impl PerNamespace for Autocork {
 
     fn new() -> Result<Self> {
         Ok(Self {
-            policy: Atomic::new(Policy::DEFAULT as u32),
-            deadline_us: Atomic::new(DEADLINE_US.1),
-            splice: Atomic::new(Splice::DEFAULT as u32),
+            policy: Setting::new(Policy::DEFAULT as u32),
+            deadline_us: Setting::new(DEADLINE_US.1),
+            splice: Setting::new(Splice::DEFAULT as u32),
             counters: Counters::new()?,
         })
     }
@@ -216,9 +212,10 @@ struct PushHook;
 impl Hook for PushHook {
     type Function = TcpPush;
 
+    #[inline(always)]
     fn on_entry(call: &PushCall<'_>) -> Option<Change> {
-        if call.identity() == PROBED.load(Relaxed) {
-            PROBED.store(SEEN, Relaxed);
+        if call.identity() == PROBED.get() {
+            PROBED.set(SEEN);
             return None;
         }
         let autocork = call.namespace().state::<Autocork>()?;
@@ -235,7 +232,7 @@ impl Hook for PushHook {
         let held = verdict == Verdict::Bounded && call.would_autocork();
         if held {
             autocork.count(Counter::Held);
-            if call.push_within(autocork.deadline_us.load(Relaxed)) {
+            if call.push_within(autocork.deadline_us.get()) {
                 autocork.count(Counter::Deadlines);
             }
         }
@@ -289,15 +286,15 @@ enum HookState {
 }
 
 /// The socket that a probe is about to write to; 0 when there is none.
-static PROBED: Atomic<usize> = Atomic::new(0);
+static PROBED: Setting<usize> = Setting::new(0);
 /// What the hook leaves in [`PROBED`] when it has seen the probe: the address of no socket.
 const SEEN: usize = 1;
 /// The last [`HookState`], by its number.
-static HOOK_STATE: Atomic<u32> = Atomic::new(HookState::Unknown as u32);
+static HOOK_STATE: Setting<u32> = Setting::new(HookState::Unknown as u32);
 
 impl HookState {
     fn now() -> Self {
-        match HOOK_STATE.load(Relaxed) {
+        match HOOK_STATE.get() {
             1 => HookState::Active,
             2 => HookState::Inactive,
             _ => HookState::Unknown,
@@ -314,11 +311,11 @@ impl HookState {
 
     fn probe() -> Self {
         let pushed = PushProbe::new().and_then(|probe| {
-            PROBED.store(probe.identity(), Relaxed);
+            PROBED.set(probe.identity());
             probe.push()
         });
-        let seen = PROBED.load(Relaxed) == SEEN;
-        PROBED.store(0, Relaxed);
+        let seen = PROBED.get() == SEEN;
+        PROBED.set(0);
 
         match pushed {
             Ok(()) if seen => HookState::Active,
@@ -336,7 +333,7 @@ impl Task for Watch {
 
     fn run() {
         let (before, now) = (HookState::now(), HookState::probe());
-        HOOK_STATE.store(now as u32, Relaxed);
+        HOOK_STATE.set(now as u32);
         match now {
             HookState::Inactive if before != now => pr_warn!(
                 "the hook on tcp_push() is not in effect, sockets are autocorked as in stock; \

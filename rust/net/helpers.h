@@ -40,7 +40,6 @@ void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 
 /* hook_helpers.c */
 void *lowtail_net_generic(const struct net *net, unsigned int id);
-void *lowtail_live_net_generic(const struct net *net, unsigned int id);
 struct net *lowtail_seq_file_net(struct seq_file *seq);
 bool lowtail_proc_create(struct net *net, const char *name, int (*show)(struct seq_file *, void *));
 void lowtail_proc_remove(struct net *net, const char *name);

@@ -17,15 +17,6 @@ void *lowtail_net_generic(const struct net *net, unsigned int id)
 	return net_generic(net, id);
 }
 
-/*
- * The same, or NULL when nobody holds a reference to @net any more. The caller is an RCU reader:
- * as long as it is, the state of a namespace that it found alive will not go.
- */
-void *lowtail_live_net_generic(const struct net *net, unsigned int id)
-{
-	return check_net(net) ? rcu_dereference_check(net->gen, 1)->ptr[id] : NULL;
-}
-
 struct net *lowtail_seq_file_net(struct seq_file *seq)
 {
 	return seq_file_single_net(seq);

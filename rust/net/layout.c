@@ -10,6 +10,7 @@
 #include <linux/moduleparam.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <net/tcp.h>
 
 int main(void)
@@ -26,6 +27,9 @@ int main(void)
 	DEFINE(SIZEOF_PLB, sizeof(struct tcp_plb_state));
 
 	DEFINE(SIZEOF_FTRACE_REGS, sizeof(struct __arch_ftrace_regs));
+	DEFINE(NET_COUNT, offsetof(struct net, ns.__ns_ref));
+	DEFINE(NET_GEN, offsetof(struct net, gen));
+	DEFINE(GENERIC_PTR, offsetof(struct net_generic, ptr));
 	DEFINE(SK_NET, offsetof(struct sock, sk_net));
 	DEFINE(SK_STATE, offsetof(struct sock, sk_state));
 	DEFINE(SK_MAX_PACING_RATE, offsetof(struct sock, sk_max_pacing_rate));

@@ -24,17 +24,13 @@ use kernel::{
     },
     prelude::*,
     seq_file::SeqFile,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        }, //
-    },
     types::Opaque, //
 };
 
 use super::{
     bindings,
+    layout::gcc,
+    setting::Setting,
     sysctl::{
         Sysctl,
         Table, //
@@ -80,7 +76,7 @@ struct Slot<T: PerNamespace> {
 /// `ops` is a valid `struct pernet_operations` for `T` whose `id` is [`Self::id`].
 pub(crate) struct Subsystem<T> {
     ops: Opaque<MaybeUninit<bindings::pernet_operations>>,
-    id: Atomic<u32>,
+    id: Setting<u32>,
     _value: PhantomData<fn() -> T>,
 }
 
@@ -92,7 +88,7 @@ impl<T: PerNamespace> Subsystem<T> {
     pub(crate) const fn new() -> Self {
         Self {
             ops: Opaque::new(MaybeUninit::zeroed()),
-            id: Atomic::new(0),
+            id: Setting::new(0),
             _value: PhantomData,
         }
     }
@@ -198,7 +194,7 @@ impl<T: PerNamespace> Subsystem<T> {
 
 /// The slot of `T` in `net`.
 fn slot_of<T: PerNamespace>(net: *const bindings::net) -> Option<NonNull<Slot<T>>> {
-    let id = T::subsystem().id.load(Relaxed);
+    let id = T::subsystem().id.get();
     // SAFETY: `net` is valid by the callers, and `id` was given out by C.
     let slot = unsafe { bindings::lowtail_net_generic(net, id) };
     NonNull::new(slot.cast())
@@ -234,10 +230,18 @@ impl<'a> Namespace<'a> {
     /// reference to a namespace and the end of its state: that keeps the value alive for `'a`.
     #[inline]
     pub(crate) fn state<T: PerNamespace>(&self) -> Option<&'a T> {
-        let id = T::subsystem().id.load(Relaxed);
-        // SAFETY: By the type invariant, and `id` was given out by C.
-        let slot = unsafe { bindings::lowtail_live_net_generic(self.net.as_ptr(), id) };
-        let slot = NonNull::new(slot.cast::<Slot<T>>())?;
+        let id = T::subsystem().id.get();
+        let net = self.net.as_ptr().cast::<u8>();
+        // SAFETY: By the type invariant; gcc says where the members are. `check_net()`.
+        if unsafe { net.add(gcc::NET_COUNT).cast::<u32>().read_volatile() } == 0 {
+            return None;
+        }
+        // SAFETY: As above; this is an RCU reader, and `id` was given out by C. `net_generic()`.
+        let slot = unsafe {
+            let generic = net.add(gcc::NET_GEN).cast::<*const u8>().read_volatile();
+            let slots = generic.add(gcc::GENERIC_PTR).cast::<*mut Slot<T>>();
+            NonNull::new(*slots.add(id as usize))?
+        };
         // SAFETY: The namespace is live, so `init` has succeeded and `exit` comes after an RCU
         // grace period at the earliest.
         Some(unsafe { &(*slot.as_ptr()).value })
