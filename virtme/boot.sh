@@ -27,16 +27,6 @@ need_root
 kver=$(kernel_chosen)
 kernel_ready "$kver" || die "there is no kernel to boot yet" "make setup"
 mkdir -p "$TOP/out/boot"
-dir=$(mktemp -d "$TOP/out/boot/XXXXXX")
-inside=/lowtail/out/boot/${dir##*/}
-chmod 755 "$dir"
-if [ $# -gt 0 ]; then
-	printf '%q ' "$@" >"$dir/cmd"
-else
-	: >"$dir/interactive"
-	printf 'exec bash -i\n' >"$dir/cmd"
-	limit=infinity
-fi
 
 vng=(vng --run "/usr/lib/modules/$kver/vmlinuz" --user root --cpus "$cpus" --memory "$mem" --rwdir=/lowtail/out "${opts[@]}")
 # An Oops must end the boot, not leave a guest that seems to go on.
@@ -46,14 +36,21 @@ vng+=(--append oops=panic --append panic=-1)
 enter=("$TOP/virtme/enter.sh" -p)
 [ ! -e "$TOP/out/modules/$kver/modules.dep.bin" ] || enter+=(-m "$kver")
 
+if [ $# = 0 ]; then
+	say "a shell in the guest: modprobe tcp_dctcp_floor, modprobe autocork_policy; Ctrl-D ends the guest"
+	cd "$TOP"
+	exec "${enter[@]}" -- "${vng[@]}"
+fi
+
+dir=$(mktemp -d "$TOP/out/boot/XXXXXX")
+inside=/lowtail/out/boot/${dir##*/}
+chmod 755 "$dir"
+printf '%q ' "$@" >"$dir/cmd"
+
 # QEMU opens the standard output that vng hands it by name and truncates it: never give it a file of the caller's, or all
 # that was said before the boot is gone.
 boot() {
 	local cmd=("${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside")
-	if [ -e "$dir/interactive" ]; then
-		"${cmd[@]}"
-		return
-	fi
 	{ timeout -k 5 "$limit" "${cmd[@]}" </dev/null 2>&1 3>&- | cat >&3; } 3>&1
 }
 

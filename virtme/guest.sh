@@ -8,13 +8,8 @@
 dir=$1
 cd /lowtail || exit 125
 : >"$dir/booted"
-if [ -e "$dir/interactive" ]; then
-	bash "$dir/cmd"
-	rc=$?
-else
-	bash "$dir/cmd" </dev/null 2>&1 | tee "$dir/log"
-	rc=${PIPESTATUS[0]}
-fi
+bash "$dir/cmd" </dev/null 2>&1 | tee "$dir/log"
+rc=${PIPESTATUS[0]}
 dmesg >"$dir/dmesg"
 sync -f "$dir/dmesg"
 echo "$rc" >"$dir/rc.tmp"

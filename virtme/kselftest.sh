@@ -85,6 +85,12 @@ done
 [ ${#tests[@]} -gt 0 ] || tests=("${known[@]}")
 [ ${#tests[@]} -gt 0 ] || exit 0
 
+# Some tests switch faults on with modules that exist for that alone.
+if [ -e "$TOP/selftests/faults/build.sh" ]; then
+	logged faults "test-only modules" "the test-only modules did not build" "read the lines above" \
+		"$TOP/selftests/faults/build.sh"
+fi
+
 mkdir -p "$out"
 for t in "${tests[@]}"; do rm -f "$out/$t".{started,tap,rc,dmesg,complaints}; done
 left=("${tests[@]}")
