@@ -21,6 +21,10 @@ use core::fmt::{
 /// Longest delay, in µs: the RTO of a connection is never shorter than this.
 pub(crate) const MAX_DELAY_US: u32 = 200_000;
 
+/// Longest text of a plan, in bytes. A sysctl cuts off what is longer than 63, so a text of that
+/// length may be the beginning of another one.
+pub(crate) const MAX_TEXT: usize = 62;
+
 /// Which candidates are hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
@@ -69,6 +73,9 @@ impl Plan {
     /// Reads a plan. `delays` says whether the fault delays: then `delay` is required, otherwise it
     /// is refused. `None` for what is not a plan.
     pub(crate) fn parse(text: &[u8], delays: bool) -> Option<Self> {
+        if text.len() > MAX_TEXT {
+            return None;
+        }
         let mut words = text
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty());

@@ -42,12 +42,14 @@ impl Segment {
         self.seq == self.snd_nxt
     }
 
-    /// Nothing that was written lies behind it.
+    /// The application's write ends with it, and nothing that was written lies behind it. Without
+    /// PSH it is the middle of a write, of which more is about to be queued (`tcp_push_one()`).
     fn ends_the_data(self) -> bool {
-        self.seq
+        let end = self
+            .seq
             .wrapping_add(self.payload)
-            .wrapping_add(self.fin.into())
-            == self.write_seq
+            .wrapping_add(self.fin.into());
+        self.push && end == self.write_seq
     }
 
     /// The one packet in flight: nothing is out, and nothing can follow it at once, because nothing
@@ -62,7 +64,7 @@ impl Segment {
 
     /// The last packet of a request, or of a reply.
     pub(crate) fn ends_request(self) -> bool {
-        self.is_new() && self.push && self.ends_the_data()
+        self.is_new() && self.ends_the_data()
     }
 
     /// A mark on it marks one packet. Where a device makes several of it, all would be marked.

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the test-only modules for the stock kernel, in the root:  selftests/faults/build.sh
+#
+# Objects and modules go to out/kbuild/KVER-faults, away from the product's, and no further: nothing
+# installs them.  What kbuild needs is there after `make setup`.
+
+. "$(dirname -- "${BASH_SOURCE[0]}")/../../virtme/lib.sh"
+
+need_root
+kver=$(kernel_chosen)
+kdir_ready "$kver" || die "the KDIR for '$kver' is not there" "make setup"
+mkdir -p "$TOP/out/kbuild/$kver-faults"
+# One build at a time in this checkout: two runs would write the same objects.
+exec 7>"$TOP/out/kbuild/lock-faults"
+flock 7
+"$TOP/virtme/enter.sh" -- make -s -C "$(kdir_of "$kver")" -j"$(nproc)" M=/lowtail/selftests/faults \
+	MO="/lowtail/out/kbuild/$kver-faults" CC="$KERNEL_CC" V="${V:-0}" ${CLIPPY:+CLIPPY="$CLIPPY"} modules
