@@ -13,7 +13,10 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True
-os.environ.setdefault("LOWTAIL_KO", f"{HERE}/../../out/kbuild/{os.uname().release}-faults")
+# Where build.sh leaves them: not where the modules under test are.
+os.environ["LOWTAIL_KO"] = os.environ.get(
+    "LOWTAIL_FAULTS_KO", f"{HERE}/../../out/kbuild/{os.uname().release}-faults"
+)
 
 # pylint: disable=wrong-import-position
 import ktap  # noqa: E402
