@@ -95,7 +95,7 @@ mkdir -p "$out"
 for t in "${tests[@]}"; do rm -f "$out/$t".{started,tap,rc,dmesg,complaints}; done
 left=("${tests[@]}")
 for boot in 1 2; do
-	"$TOP/virtme/boot.sh" -t $((60 + timeout * ${#left[@]})) -- \
+	"$TOP/virtme/boot.sh" -t $((180 + timeout * ${#left[@]})) -- \
 		bash virtme/kselftest.sh --guest /lowtail/out/kselftest "${left[@]}" || :
 	next=()
 	for t in "${left[@]}"; do

@@ -11,10 +11,14 @@ cd /lowtail || exit 1
 
 # What git knows; a checkout whose git lies elsewhere (a worktree, a tarball) is listed as it is.
 files() {
-	git ls-files -- "$@" 2>/dev/null ||
-		find . -name out -prune -o -name .git -prune -o -type f -print | sed 's|^\./||' |
-		# shellcheck disable=SC2254 # a pattern is meant
-		while read -r f; do for p; do case $f in $p) echo "$f" ;; esac done done
+	local f p
+	if git ls-files -- "$@" 2>/dev/null; then return; fi
+	find . -name out -prune -o -name .git -prune -o -type f -print | sed 's|^\./||' | while read -r f; do
+		for p; do
+			# shellcheck disable=SC2254 # a pattern is meant
+			case $f in $p) echo "$f" ;; esac
+		done
+	done
 }
 
 rustfmt=(rustfmt --edition 2021 --config-path "$KSRC/.rustfmt.toml")
