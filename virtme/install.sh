@@ -17,12 +17,20 @@ release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null) ||
 moddir=$dest/lib/modules/$release
 [ -n "$dest" ] || [ "$(id -u)" = 0 ] || die "installing needs root" "sudo make $what KDIR=$kdir"
 
+# A packager's DESTDIR holds no kernel: there depmod is the package's business.
+index() {
+	[ -d "$moddir/kernel" ] || return 0
+	command -v depmod >/dev/null || PATH=$PATH:/usr/sbin:/sbin
+	command -v depmod >/dev/null || die "depmod is missing, so modprobe would not find the modules" "apt-get install kmod"
+	depmod ${dest:+-b "$dest"} "$release"
+}
+
 case $what in
 install)
 	for n in "${names[@]}"; do
 		ko=$TOP/out/kbuild/$release/$n.ko
 		[ -e "$ko" ] || die "$ko is not built" "make modules KDIR=$kdir"
-		magic=$(modinfo -F vermagic "$ko")
+		magic=$(LC_ALL=C tr '\0' '\n' <"$ko" | LC_ALL=C sed -n 's/^vermagic=//p')
 		[ "${magic%% *}" = "$release" ] || die "$ko is for ${magic%% *}, not for $release" "make clean && make modules KDIR=$kdir"
 	done
 	install -d "$moddir/updates" "$dest/etc/modprobe.d" "$dest/etc/modules-load.d"
@@ -41,13 +49,13 @@ install)
 		#tcp_dctcp_floor
 		#autocork_policy
 	END
-	[ ! -d "$moddir/kernel" ] || depmod ${dest:+-b "$dest"} "$release"
+	index
 	say "installed for $release in $moddir/updates; nothing is loaded: modprobe autocork_policy, sysctl net.ipv4.tcp_congestion_control=dctcp_floor"
 	;;
 uninstall)
 	for n in "${names[@]}"; do rm -f "$moddir/updates/$n.ko"; done
 	rm -f "$dest/etc/modprobe.d/lowtail.conf" "$dest/etc/modules-load.d/lowtail.conf"
-	[ ! -d "$moddir/kernel" ] || depmod ${dest:+-b "$dest"} "$release"
+	index
 	say "removed from $moddir; what is loaded stays loaded until rmmod or a reboot"
 	;;
 *) die "usage: install.sh install|uninstall KDIR [DESTDIR]" ;;

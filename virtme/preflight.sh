@@ -26,7 +26,7 @@ if [ -n "${LOWTAIL_OWN_KDIR:-}" ]; then
 	toolchain=$remake
 else
 	remake="make -C $kdir modules_prepare"
-	toolchain="install that version or name it (make modules KDIR=$kdir RUSTC=… BINDGEN=… CC=…), or leave KDIR= away: make modules"
+	toolchain="make modules RUSTC=… BINDGEN=… CC=… KDIR=… with that version, or without KDIR=, in the root of the set-up"
 fi
 
 if [ ! -e "$kdir/Makefile" ]; then
@@ -94,8 +94,14 @@ release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null || echo unknown)
 
 # What the modules are written against: header, a pattern, what it is.
 src=$kdir
-[ ! -e "$kdir/source/include/net/tcp.h" ] || src=$kdir/source
+[ -e "$src/include/net/tcp.h" ] || src=$(sed -n 's|^include \(.*\)/Makefile$|\1|p' "$kdir/Makefile")
+if [ ! -e "$src/include/net/tcp.h" ]; then
+	missing "the source that $kdir belongs to is not on this machine (${src:-unknown})" \
+		"install linux-headers' common package, or unpack the kernel source there"
+	src=
+fi
 while IFS='|' read -r header pattern what; do
+	[ -n "$src" ] || break
 	tr -s '\n\t ' ' ' <"$src/$header" 2>/dev/null | grep -E "$pattern" >/dev/null ||
 		missing "this kernel has another $what ($header)" "use a kernel that has it, such as Debian's of the set-up: make modules"
 done <<'END'
@@ -105,8 +111,9 @@ include/net/tcp.h|struct tcp_plb_state|tcp_plb_state
 include/linux/ftrace_regs.h|ftrace_regs_get_argument|ftrace_regs_get_argument
 END
 
+# Read from the file itself: modinfo need not be installed where modules are built.
 for ko; do
-	magic=$(modinfo -F vermagic "$ko" 2>/dev/null || :)
+	magic=$(LC_ALL=C tr '\0' '\n' <"$ko" | LC_ALL=C sed -n 's/^vermagic=//p')
 	case $magic in
 	"$release "*) ;;
 	*) missing "$ko is for '${magic:-nothing}', the kernel is $release" "make clean && make modules" ;;
