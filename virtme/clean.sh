@@ -32,14 +32,17 @@ build() {
 case ${1:-} in
 build) build ;;
 all)
-	build
-	[ -d "$CACHE" ] || exit 0
+	[ -d "$CACHE" ] || {
+		build
+		exit 0
+	}
 	# Only a folder that a set-up of ours made: LOWTAIL_CACHE may have been mistyped.
 	[ -e "$CACHE/setup.lock" ] || die "$CACHE does not look like a cache of lowtail" "remove it by hand if you are sure"
 	exec 8>"$CACHE/setup.lock" 9>"$CACHE/use.lock"
 	flock -n 8 || die "a set-up is running in $CACHE" "wait for it or end it, then start again"
 	flock -n 9 || die "programs are running inside the root in $CACHE" "end the guests and shells there, then start again"
 	no_mounts_below "$CACHE"
+	build
 	rm -rf --one-file-system "$CACHE"
 	;;
 *) die "usage: clean.sh build|all" ;;
