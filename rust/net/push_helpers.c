@@ -50,15 +50,28 @@ bool lowtail_would_autocork(const struct sock *sk, int size_goal)
  * The socket's pacing timer pushes what it can when it expires (tcp_pace_kick()), whoever set it,
  * and knows about sockets that are owned, closed or gone: it holds a reference, and
  * tcp_clear_xmit_timers() cancels it. One that is set for pacing lets nothing out any earlier.
+ *
+ * Every hold needs a timer that expires within @usecs. One that is queued will, so there is nothing
+ * to do for the holds that follow a first one. When none is going on (TSQ_THROTTLED is clear) and
+ * half of the time is over, the timer is put off instead of letting it cut the new hold short: as
+ * long as completions come in time it is moved now and then, and never expires.
  */
 bool lowtail_push_within(struct sock *sk, u32 usecs)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+	ktime_t whole = us_to_ktime(usecs);
 
-	if (hrtimer_is_queued(timer))
-		return false;
-	sock_hold(sk);
-	hrtimer_start(timer, us_to_ktime(usecs), HRTIMER_MODE_REL_PINNED_SOFT);
+	if (hrtimer_is_queued(timer)) {
+		if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) || tcp_needs_internal_pacing(sk) ||
+		    hrtimer_get_remaining(timer) > whole / 2)
+			return false;
+		/* A timer that is taken off the queue leaves its reference to us. */
+		if (hrtimer_try_to_cancel(timer) != 1)
+			sock_hold(sk);
+	} else {
+		sock_hold(sk);
+	}
+	hrtimer_start(timer, whole, HRTIMER_MODE_REL_PINNED_SOFT);
 	return true;
 }
 

@@ -125,8 +125,8 @@ impl Call<'_> {
     }
 
     /// Makes sure that the socket is pushed within `usecs` microseconds, unless a TX completion
-    /// does it first. Returns whether a timer had to be set: one that is set already expires
-    /// earlier, and serves this push too.
+    /// does it first. Returns whether a timer had to be set: mostly one is set already that
+    /// expires in time, and serves this push too.
     ///
     /// The timer is the socket's own, for pacing. The kernel knows how it goes with sockets that
     /// are owned, closed or freed, and no code of this module is behind it.
