@@ -26,11 +26,9 @@ use kernel::{
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        }, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
     }, //
 };
 
@@ -85,6 +83,8 @@ mod net {
     #[path = "../../../rust/net/netns.rs"]
     pub(crate) mod netns;
     mod packet;
+    #[path = "../../../rust/net/setting.rs"]
+    pub(crate) mod setting;
     #[path = "../../../rust/net/sysctl.rs"]
     pub(crate) mod sysctl;
     pub(crate) mod tcp_wfree;
@@ -126,8 +126,7 @@ impl Faults {
 
 /// One fault: its plan, and how often it could strike and did.
 ///
-/// Written and read without a lock: packets that are sent while a plan is being written may meet
-/// members of both.
+/// Without a lock: packets sent while a plan is being written may meet members of both.
 struct Fault {
     /// What `random` choices follow from.
     seed: u64,
