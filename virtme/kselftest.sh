@@ -15,8 +15,12 @@ timeout=${timeout:-120}
 
 guest() {
 	local t rc
+	# A test that fails is a result, not an error of this script.
+	set +e
 	cd /lowtail/selftests || exit 125
 	for t; do
+		# A second boot goes on where the first one ended.
+		[ ! -e "$out/$t.rc" ] || continue
 		: >"$out/$t.started"
 		echo "lowtail: kselftest $t" >/dev/kmsg
 		echo "# selftests: lowtail: $t"
