@@ -86,7 +86,8 @@ add_program() {
 			return 1
 		}
 		mkdir -p "$tree$(dirname "$path")"
-		cp -L "$path" "$tree$path"
+		# Not through a link that stands there: it may point out of the tree.
+		cp -L --remove-destination "$path" "$tree$path"
 		add_libraries "$path"
 	done
 }
@@ -99,7 +100,7 @@ add_libraries() {
 		while read -r lib; do
 			[ -e "$tree$lib" ] && continue
 			mkdir -p "$tree$(dirname "$lib")"
-			cp -L "$lib" "$tree$lib"
+			cp -L --remove-destination "$lib" "$tree$lib"
 		done
 }
 
@@ -154,14 +155,14 @@ add_base() {
 	ln -sf bash "$tree/usr/bin/sh"
 	for applet in $(busybox --list); do
 		command -v "$tree/usr/bin/$applet" "$tree/usr/sbin/$applet" >/dev/null ||
-			ln -s /usr/bin/busybox "$tree/usr/bin/$applet"
+			ln -s busybox "$tree/usr/bin/$applet"
 	done
 	for applet in modprobe insmod rmmod lsmod modinfo; do
-		ln -sf /usr/bin/kmod "$tree/usr/sbin/$applet"
+		ln -sf ../bin/kmod "$tree/usr/sbin/$applet"
 		rm -f "$tree/usr/bin/$applet"
 	done
 
-	for link in rpctail splicefwd; do
+	for link in rpctail splicefwd pgbatch; do
 		[ -e "$programs/$link" ] || continue
 		cp "$programs/$link" "$tree/usr/bin/$link"
 		add_libraries "$programs/$link"

@@ -64,7 +64,11 @@ for arg; do
 		;;
 	esac
 done
-[ ${#scenarios[@]} -gt 0 ] || scenarios=("${all[@]}")
+if [ ${#scenarios[@]} = 0 ]; then
+	for s in "${all[@]}"; do
+		[ ! -e "$here/selftests/scenarios/$s.sh" ] || scenarios+=("$s")
+	done
+fi
 
 image_of() {
 	case $1 in
@@ -77,9 +81,12 @@ image_of() {
 # a hub inside QEMU (a scenario that needs none leaves them down): sending is
 # part of the register write and completions are interrupts, both in virtual time.
 boot() {
-	local s=$1 e1000e=e1000e,romfile=
-	rm -f "$raw/$s.port" "$raw/$s.console"
-	timeout -k 5 "$limit" qemu-system-x86_64 \
+	local s=$1 e1000e=e1000e,romfile= file
+	for file in port console qemu; do
+		[ ! -e "$raw/$s.$file" ] || mv "$raw/$s.$file" "$raw/$s.$file.before"
+	done
+	# Whatever ends this script ends the guest.
+	setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 \
 		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
 		-rtc base=2026-01-01T00:00:00,clock=vm -seed 1 \
@@ -138,6 +145,9 @@ done
 
 failed=0
 running=0
+runs=()
+trap '[ ${#runs[@]} = 0 ] || kill "${runs[@]}" 2>/dev/null || :' EXIT
+trap 'exit 130' INT TERM
 echo "virtual time: ${scenarios[*]} on $KVER, $jobs guests at a time"
 for s in "${scenarios[@]}"; do
 	if [ "$running" -ge "$jobs" ]; then
@@ -145,6 +155,7 @@ for s in "${scenarios[@]}"; do
 		running=$((running - 1))
 	fi
 	run "$s" &
+	runs+=($!)
 	running=$((running + 1))
 done
 while [ "$running" -gt 0 ]; do

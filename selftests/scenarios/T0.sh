@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # scenario and variant are lib.sh's
 # SPDX-License-Identifier: GPL-2.0
 #
 # T0: the second write of a reply is held by autocorking although TCP_NODELAY is set.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # scenario and variant are lib.sh's
 # SPDX-License-Identifier: GPL-2.0
 #
 # T3: what autocorking is worth, and what turning it off for NODELAY sockets costs.
