@@ -71,7 +71,7 @@ class Net:
             # timers that fire are those that a case is about.
             self.sysctl("net.ipv4.tcp_no_metrics_save", 1)
             self.sysctl("net.ipv4.tcp_early_retrans", 0)
-            self.least_rto("2s")
+            self.least_rto("10s")
         finally:
             os.setns(home, os.CLONE_NEWNET)
             os.close(home)
@@ -286,7 +286,7 @@ class Connection:
             self.seq += 1
             self.sock = self.first
             self.now()
-        self.accurate = accurate
+        self.accurate, self.sent = accurate, self.una
         self.sock.setblocking(False)
         return self
 

@@ -128,7 +128,7 @@ def play(net):
     """Plays everything with both algorithms; the slow handshakes overlap."""
     opened = []
     for name, act, how, _ in PLAYS:
-        net.least_rto("300ms" if act in (rto, undo) else "2s")
+        net.least_rto("300ms" if act in (rto, undo) else "10s")
         for algorithm in (STOCK, FLOOR):
             if how.get("ecn") == "accecn":
                 net.sysctl("net.ipv4.tcp_ecn", 3)
@@ -243,7 +243,7 @@ def main():
     with modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"):
         for act, _ in WAIVED:
             deaf = 2 if act is syn_sent_thrice else 0
-            net.least_rto("300ms" if act is rto else "2s")
+            net.least_rto("300ms" if act is rto else "10s")
             connection = Connection(net, FLOOR, deaf=deaf, **SLOW)
             run_one(f"rto_floor=N, {act.__name__}", act, FLOOR, connection)
     watch.stop()
