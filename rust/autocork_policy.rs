@@ -61,6 +61,7 @@ use net::{
     tcp_push::{
         Call as PushCall,
         Change,
+        Hold,
         TcpPush, //
     }, //
 };
@@ -99,8 +100,10 @@ module! {
 
 static SUBSYSTEM: Subsystem<Autocork> = Subsystem::new();
 
-/// Shortest, default and longest deadline, in µs.
-const DEADLINE_US: (u32, u32, u32) = (10, 100, 40_000);
+/// Shortest, default and longest deadline, in µs. The default is as long as NIC drivers let the
+/// completions of a bulk stream wait (4000 interrupts a second): a shorter one would send what such
+/// a stream is still gathering.
+const DEADLINE_US: (u32, u32, u32) = (10, 250, 40_000);
 
 /// Autocorking in one network namespace.
 struct Autocork {
@@ -229,10 +232,13 @@ impl Hook for PushHook {
         let verdict = autocork.policy().decide(push);
         autocork.count(Counter::Verdict(verdict));
 
-        let held = verdict == Verdict::Bounded && call.would_autocork();
-        if held {
+        let hold = match verdict {
+            Verdict::Bounded => call.bound_hold(autocork.deadline_us.get()),
+            _ => Hold::None,
+        };
+        if hold != Hold::None {
             autocork.count(Counter::Held);
-            if call.push_within(autocork.deadline_us.get()) {
+            if hold == Hold::BoundedAnew {
                 autocork.count(Counter::Deadlines);
             }
         }
@@ -240,7 +246,7 @@ impl Hook for PushHook {
         if nagle_off {
             autocork.count(Counter::Spliced);
         }
-        call.trace(verdict as u32, held, nagle_off);
+        call.trace(verdict as u32, hold != Hold::None, nagle_off);
 
         Some(Change {
             autocork_off: verdict == Verdict::Covered,

@@ -53,8 +53,9 @@ void lowtail_work_schedule(struct delayed_work *work, unsigned int msecs);
 /* push_helpers.c */
 u8 lowtail_nonagle(const struct sock *sk);
 bool lowtail_on_loopback_route(const struct sock *sk);
-bool lowtail_would_autocork(const struct sock *sk, int size_goal);
-bool lowtail_push_within(struct sock *sk, u32 usecs);
+/* What lowtail_bound_hold() found: no hold, a hold under a timer, one that a timer was set for. */
+enum { LOWTAIL_NOT_HELD, LOWTAIL_HELD, LOWTAIL_HELD_AND_SET };
+u32 lowtail_bound_hold(struct sock *sk, int size_goal, u32 usecs);
 struct sock *lowtail_pacing_timer_sock(struct hrtimer *timer);
 bool lowtail_needs_internal_pacing(const struct sock *sk);
 bool lowtail_is_held(const struct sock *sk);

@@ -78,7 +78,11 @@ impl Registers<'_> {
     fn slot<const N: usize>(&self) -> *mut c_ulong {
         build_assert!(N < 8, "this argument does not travel in a register");
         // SAFETY: By the type invariant the registers are valid, and `N` is one of them.
-        unsafe { (&raw mut (*self.regs.as_ptr()).regs).cast::<c_ulong>().add(N) }
+        unsafe {
+            (&raw mut (*self.regs.as_ptr()).regs)
+                .cast::<c_ulong>()
+                .add(N)
+        }
     }
 
     /// Argument `N` of the call.

@@ -35,7 +35,7 @@ bool lowtail_on_loopback_route(const struct sock *sk)
  * buffer is about to be held. Between this and tcp_push()'s own look a completion can free the
  * buffer, nothing can hold one more.
  */
-bool lowtail_would_autocork(const struct sock *sk, int size_goal)
+static bool would_autocork(const struct sock *sk, int size_goal)
 {
 	const struct sk_buff *skb = tcp_write_queue_tail(sk);
 
@@ -56,15 +56,19 @@ bool lowtail_would_autocork(const struct sock *sk, int size_goal)
  * half of the time is over, the timer is put off instead of letting it cut the new hold short: as
  * long as completions come in time it is moved now and then, and never expires.
  */
-bool lowtail_push_within(struct sock *sk, u32 usecs)
+u32 lowtail_bound_hold(struct sock *sk, int size_goal, u32 usecs)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
-	ktime_t whole = us_to_ktime(usecs);
+	ktime_t whole;
 
+	if (!would_autocork(sk, size_goal))
+		return LOWTAIL_NOT_HELD;
+
+	whole = us_to_ktime(usecs);
 	if (hrtimer_is_queued(timer)) {
 		if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) || tcp_needs_internal_pacing(sk) ||
 		    hrtimer_get_remaining(timer) > whole / 2)
-			return false;
+			return LOWTAIL_HELD;
 		/* A timer that is taken off the queue leaves its reference to us. */
 		if (hrtimer_try_to_cancel(timer) != 1)
 			sock_hold(sk);
@@ -72,7 +76,7 @@ bool lowtail_push_within(struct sock *sk, u32 usecs)
 		sock_hold(sk);
 	}
 	hrtimer_start(timer, whole, HRTIMER_MODE_REL_PINNED_SOFT);
-	return true;
+	return LOWTAIL_HELD_AND_SET;
 }
 
 struct sock *lowtail_pacing_timer_sock(struct hrtimer *timer)

@@ -32,6 +32,18 @@ pub(crate) struct Call<'a> {
     regs: &'a Registers<'a>,
 }
 
+/// What [`Call::bound_hold`] found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Nothing is about to be held.
+    None,
+    /// The buffer is about to be held, and a timer that is set already expires in time. A
+    /// completion may free it before `tcp_push()` looks itself; nothing makes it hold more.
+    Bounded,
+    /// The same, and a timer had to be set.
+    BoundedAnew,
+}
+
 /// What a hook may change.
 #[derive(Clone, Copy)]
 pub(crate) struct Change {
@@ -115,24 +127,20 @@ impl Call<'_> {
         unsafe { bindings::lowtail_on_loopback_route(self.sk.as_ptr()) }
     }
 
-    /// `tcp_push()` is about to hold the last buffer (`tcp_should_autocork()`). A completion may
-    /// free it before `tcp_push()` looks itself; nothing makes it hold more.
-    pub(crate) fn would_autocork(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe {
-            bindings::lowtail_would_autocork(self.sk.as_ptr(), self.regs.argument::<4>() as c_int)
-        }
-    }
-
-    /// Makes sure that the socket is pushed within `usecs` microseconds, unless a TX completion
-    /// does it first. Returns whether a timer had to be set: mostly one is set already that
-    /// expires in time, and serves this push too.
+    /// If `tcp_push()` is about to hold the last buffer (`tcp_should_autocork()`), makes sure that
+    /// the socket is pushed within `usecs` microseconds, unless a TX completion does it first.
     ///
     /// The timer is the socket's own, for pacing. The kernel knows how it goes with sockets that
     /// are owned, closed or freed, and no code of this module is behind it.
-    pub(crate) fn push_within(&self, usecs: u32) -> bool {
+    #[inline]
+    pub(crate) fn bound_hold(&self, usecs: u32) -> Hold {
+        let size_goal = self.regs.argument::<4>() as c_int;
         // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_push_within(self.sk.as_ptr(), usecs) }
+        match unsafe { bindings::lowtail_bound_hold(self.sk.as_ptr(), size_goal, usecs) } {
+            bindings::LOWTAIL_HELD => Hold::Bounded,
+            bindings::LOWTAIL_HELD_AND_SET => Hold::BoundedAnew,
+            _ => Hold::None,
+        }
     }
 
     /// Who the socket is, for comparison only.
