@@ -30,6 +30,5 @@ if [ ! -e "$fetched" ]; then
 		--target x86_64-unknown-linux-gnu
 	: >"$fetched"
 fi
-# `make` asks often, so only a build that did something is worth a line.
 logged programs "programs of the lab" "the programs did not build" "read the lines above; cargo's log is $CACHE/log/programs.log" \
 	"$TOP/virtme/enter.sh" -- cargo build --release --locked --offline --manifest-path selftests/Cargo.toml
