@@ -7,6 +7,7 @@
 #   endpoints.py default [ADDRESS]   prints the algorithm that a connection to ADDRESS got by itself
 #   endpoints.py hold ALGORITHM      keeps a connection open until it is killed; prints "holding"
 #   endpoints.py traffic ALGORITHM   writes small and large with NODELAY until it is killed; "traffic"
+#   endpoints.py burst ALGORITHM     the same, 20 times
 
 import errno
 import socket
@@ -26,9 +27,12 @@ def choose(sock, name):
 
 
 def pair(name=None, address="127.0.0.1"):
-    """A connection whose connecting side uses the algorithm."""
+    """A connection whose sides both use the algorithm: a listener without one that needs ECN refuses
+    ECN to a SYN that carries ECT, and DCTCP would fall back to Reno."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family)
+    if name:
+        choose(listener, name)
     listener.bind((address, 0))
     listener.listen(1)
     near = socket.socket(family)
@@ -45,7 +49,7 @@ def drain(sock):
 
 
 def main():
-    """One of the four."""
+    """One of the five."""
     what, argument = sys.argv[1], (sys.argv[2:] + [None])[0]
     try:
         if what == "default":
@@ -64,7 +68,9 @@ def main():
     threading.Thread(target=drain, args=[far], daemon=True).start()
     near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print("traffic", flush=True)
-    while True:
+    left = 20 if what == "burst" else -1
+    while left:
+        left -= 1
         near.send(b"x" * 3000)
         near.send(b"x" * 5)
         # Leave some of the machine to what is being tested.

@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Beside our hook on tcp_push(): a kprobe and the function tracer, put there before and after it,
+# and ftrace turned off under it (C26). All of them must go on working, the hook included; when the
+# hook is not in effect, what the module says about it is looked at.
+
+# shellcheck disable=SC2317 # cases are called by run_cases
+. "$(dirname -- "$0")/lib.sh"
+
+tracing=/sys/kernel/tracing
+instance=$tracing/instances/lowtail-beside
+ns=lowtail-beside-$$
+
+# traffic: some pushes.
+traffic() {
+	ip netns exec "$ns" "$here/endpoints.py" burst reno >/dev/null
+}
+
+# covered: pushes that the hook has seen in that namespace.
+covered() {
+	ip netns exec "$ns" awk '$1 == "covered" { print $2 }' /proc/net/tcp_autocork_policy
+}
+
+kprobe_on() {
+	echo "p:lowtail_beside/push tcp_push" >>"$tracing/kprobe_events" &&
+		mkdir "$instance" && echo 1 >"$instance/events/lowtail_beside/push/enable"
+}
+
+kprobe_off() {
+	echo 0 >"$instance/events/enable"
+	rmdir "$instance"
+	echo "-:lowtail_beside/push" >>"$tracing/kprobe_events"
+}
+
+tracer_on() {
+	mkdir "$instance" && echo tcp_push >"$instance/set_ftrace_filter" && echo function >"$instance/current_tracer"
+}
+
+tracer_off() {
+	echo nop >"$instance/current_tracer"
+	rmdir "$instance"
+}
+
+# both: hook and other see the traffic.
+both() {
+	local before seen
+	before=$(covered)
+	echo >"$instance/trace"
+	traffic
+	seen=$(grep -c tcp_push "$instance/trace")
+	echo "hook: $(($(covered) - before)) pushes, the other: $seen"
+	[ "$(covered)" -gt "$before" ] && [ "$seen" -gt 0 ]
+}
+
+# other_alone: the other still works when the hook has gone.
+other_alone() {
+	echo >"$instance/trace"
+	traffic
+	grep -q tcp_push "$instance/trace"
+}
+
+# order OTHER: the other first, then the hook first.
+order() {
+	"$1_on" || return
+	other_alone || void "$1 does not see tcp_push" || return
+	load autocork_policy && both && rmmod autocork_policy && other_alone || return
+	"$1_off"
+	load autocork_policy && "$1_on" && both || return
+	"$1_off"
+	local before
+	before=$(covered)
+	traffic
+	[ "$(covered)" -gt "$before" ] && rmmod autocork_policy
+}
+
+kprobe() { order kprobe; }
+tracer() { order tracer; }
+
+# ftrace_goes_off: kernel.ftrace_enabled=0 took. 7.x answers EOPNOTSUPP and ftrace stays on.
+ftrace_goes_off() {
+	sysctl -w kernel.ftrace_enabled=0 2>&1
+	[ "$(sysctl -n kernel.ftrace_enabled)" = 0 ] && return
+	echo "this kernel does not turn ftrace off"
+	return 1
+}
+
+# in_effect: the hook sees traffic, or /proc/net/tcp_autocork_policy says that it does not.
+in_effect() {
+	local before
+	before=$(covered)
+	traffic
+	echo "hook: $(($(covered) - before)) pushes"
+	[ "$(covered)" -gt "$before" ] && return
+	! grep -x 'hook active' /proc/net/tcp_autocork_policy && grep '^hook' /proc/net/tcp_autocork_policy
+}
+
+ftrace_off() {
+	local rc
+	load autocork_policy && in_effect || return
+	ftrace_goes_off
+	in_effect
+	rc=$?
+	sysctl -qw kernel.ftrace_enabled=1
+	[ "$rc" = 0 ] && in_effect && rmmod autocork_policy
+}
+
+loaded_while_off() {
+	local rc=0
+	ftrace_goes_off
+	if load autocork_policy; then
+		in_effect
+		rc=$?
+		rmmod autocork_policy || rc=1
+	else
+		echo "refused, which is as good"
+	fi
+	sysctl -qw kernel.ftrace_enabled=1
+	return "$rc"
+}
+
+need ip python3 sysctl
+[ -e "$tracing/kprobe_events" ] || mount -t tracefs tracefs "$tracing" 2>/dev/null
+[ -e "$tracing/kprobe_events" ] || skip_all "no tracefs with kprobe events (CONFIG_KPROBE_EVENTS)"
+need_module autocork_policy
+defer sysctl -qw kernel.ftrace_enabled=1
+defer kprobe_off
+defer tracer_off
+ip netns add "$ns"
+defer ip netns del "$ns"
+ip -n "$ns" link set lo up
+run_cases \
+	"a kprobe on tcp_push, before and after the hook:kprobe" \
+	"the function tracer on tcp_push, before and after the hook:tracer" \
+	"ftrace_enabled=0 under the hook: in effect, or said not to be:ftrace_off" \
+	"loaded while ftrace_enabled=0: refused, in effect, or said not to be:loaded_while_off"
