@@ -335,7 +335,7 @@ impl HookState {
 struct Watch;
 
 impl Task for Watch {
-    const INTERVAL_MS: u32 = 5000;
+    const INTERVAL_MS: u32 = 15_000;
 
     fn run() {
         let (before, now) = (HookState::now(), HookState::probe());

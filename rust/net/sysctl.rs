@@ -45,10 +45,14 @@ impl Text {
         }
     }
 
-    /// What stands before the NUL, without blanks at either end.
-    fn trimmed(&self) -> &[u8] {
-        let end = self.bytes.iter().position(|&b| b == 0).unwrap_or(MAX_LEN);
-        self.bytes.get(..end).unwrap_or_default().trim_ascii()
+    /// What stands before the NUL, without blanks at either end; `None` when C filled the text to
+    /// its end, because then the rest of a longer one was cut off.
+    fn trimmed(&self) -> Option<&[u8]> {
+        let end = self.bytes.iter().position(|&b| b == 0)?;
+        if end == MAX_LEN - 1 {
+            return None;
+        }
+        self.bytes.get(..end).map(<[u8]>::trim_ascii)
     }
 }
 
@@ -185,7 +189,7 @@ unsafe extern "C" fn handler<T: Sync + 'static>(
             bindings::proc_dostring(&line, write, buffer, lenp, ppos)
         })?;
         if write != 0 {
-            sysctl.write.ok_or(EPERM)?(value, text.trimmed())?;
+            sysctl.write.ok_or(EPERM)?(value, text.trimmed().ok_or(EINVAL)?)?;
         }
         Ok(0)
     })
