@@ -12,9 +12,9 @@ tracing=/sys/kernel/tracing
 instance=$tracing/instances/lowtail-beside
 ns=lowtail-beside-$$
 
-# traffic: some pushes.
+# traffic: the time in which the endpoint in the background pushes some hundred times.
 traffic() {
-	ip netns exec "$ns" "$here/endpoints.py" burst reno >/dev/null
+	sleep 0.5
 }
 
 # covered: pushes that the hook has seen in that namespace.
@@ -129,6 +129,9 @@ defer tracer_off
 ip netns add "$ns"
 defer ip netns del "$ns"
 ip -n "$ns" link set lo up
+coproc exec ip netns exec "$ns" "$here/endpoints.py" traffic reno
+defer kill "$COPROC_PID"
+read -r -t 60 _ <&"${COPROC[0]}" || skip_all "python3 does not start"
 run_cases \
 	"a kprobe on tcp_push, before and after the hook:kprobe" \
 	"the function tracer on tcp_push, before and after the hook:tracer" \

@@ -7,7 +7,6 @@
 #   endpoints.py default [ADDRESS]   prints the algorithm that a connection to ADDRESS got by itself
 #   endpoints.py hold ALGORITHM      keeps a connection open until it is killed; prints "holding"
 #   endpoints.py traffic ALGORITHM   writes small and large with NODELAY until it is killed; "traffic"
-#   endpoints.py burst ALGORITHM     the same, 20 times
 
 import errno
 import socket
@@ -49,7 +48,7 @@ def drain(sock):
 
 
 def main():
-    """One of the five."""
+    """One of the four."""
     what, argument = sys.argv[1], (sys.argv[2:] + [None])[0]
     try:
         if what == "default":
@@ -68,9 +67,7 @@ def main():
     threading.Thread(target=drain, args=[far], daemon=True).start()
     near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print("traffic", flush=True)
-    left = 20 if what == "burst" else -1
-    while left:
-        left -= 1
+    while True:
         near.send(b"x" * 3000)
         near.send(b"x" * 5)
         # Leave some of the machine to what is being tested.

@@ -186,7 +186,7 @@ def add_cases(watch, random_ports):
     for name, _, _, must_fall in PLAYS:
         suite.cases.append((name, lambda name=name, must=must_fall: judge(watch, name, must)))
 
-    @suite.case("a peer of chance: 10 connections of 80 steps")
+    @suite.case("a peer of chance: 6 connections of 80 steps")
     def _chance():
         lowest = {a: min(min(watch.windows(p)) for p in random_ports[a]) for a in (STOCK, FLOOR)}
         count = {a: sum(len(watch.windows(p)) for p in random_ports[a]) for a in (STOCK, FLOOR)}
@@ -238,7 +238,7 @@ def main():
     play(net)
     net.least_rto("300ms")
     random_ports = {
-        a: [random_peer(net, a, seed) for seed in range(10)] for a in (STOCK, FLOOR)
+        a: [random_peer(net, a, seed) for seed in range(6)] for a in (STOCK, FLOOR)
     }
     with modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"):
         for act, _ in WAIVED:

@@ -158,23 +158,24 @@ lists_are_read_only() {
 		grep -q '^policy nodelay$' /proc/net/tcp_autocork_policy
 }
 
-# Numbers beside the policy, where this version has them: NAME LEAST MOST DEFAULT
+# Numbers beside the policy, where this version has them: NAME LEAST MOST
 number() {
-	local file=/proc/sys/net/ipv4/$1 bad
+	local file=/proc/sys/net/ipv4/$1 now bad
 	if [ ! -e "$file" ]; then
 		echo "$1: this version has none"
 		return
 	fi
-	expect "$1" "$4" "$(<"$file")" || return
+	now=$(<"$file")
+	[ "$now" -ge "$2" ] && [ "$now" -le "$3" ] || return
 	for bad in $(($2 - 1)) $(($3 + 1)) x 1x 4294967296 18446744073709551616; do
-		refused "$1=$bad" "" write "$file" "$bad" && expect "$1 after $bad" "$4" "$(<"$file")" || return
+		refused "$1=$bad" "" write "$file" "$bad" && expect "$1 after $bad" "$now" "$(<"$file")" || return
 	done
 	write "$file" "$2\n" && expect "$1" "$2" "$(<"$file")" &&
-		write "$file" "$3\n" && expect "$1" "$3" "$(<"$file")" && write "$file" "$4"
+		write "$file" "$3\n" && expect "$1" "$3" "$(<"$file")" && write "$file" "$now"
 }
 
 numbers() {
-	number tcp_autocork_deadline_us 10 40000 100 && number tcp_splice_nodelay 0 2 1
+	number tcp_autocork_deadline_us 10 40000 && number tcp_splice_nodelay 0 2
 }
 
 need modinfo modprobe depmod insmod rmmod sysctl diff dd
