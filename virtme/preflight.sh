@@ -102,7 +102,7 @@ if [ ! -e "$src/include/net/tcp.h" ]; then
 fi
 while IFS='|' read -r header pattern what; do
 	[ -n "$src" ] || break
-	cat "$src/$header" 2>/dev/null | tr -s '\n\t ' ' ' | grep -E "$pattern" >/dev/null ||
+	{ tr -s '\n\t ' ' ' <"$src/$header"; } 2>/dev/null | grep -E "$pattern" >/dev/null ||
 		missing "this kernel has another $what ($header)" "use a kernel that has it, such as Debian's of the set-up: make modules"
 done <<'END'
 include/net/tcp.h|\(\*cong_control\)\(struct sock \*sk, u32 ack, int flag, const struct rate_sample \*rs\)|tcp_congestion_ops.cong_control
