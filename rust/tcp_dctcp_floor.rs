@@ -74,6 +74,7 @@ mod net {
     pub(crate) mod param;
     pub(crate) mod plb;
     pub(crate) mod sock;
+    mod this_module;
 }
 
 module! {
@@ -85,26 +86,23 @@ module! {
 }
 
 param!(
-    FloorModule,
     SHIFT_G = "dctcp_shift_g": Uint<0, { alpha::MAX_SHIFT_G }> as "uint",
     4,
     "parameter g for updating dctcp_alpha, as 1/2^g: 0 to 10"
 );
 param!(
-    FloorModule,
     ALPHA_ON_INIT = "dctcp_alpha_on_init": Uint<0, { alpha::MAX_ALPHA }> as "uint",
     alpha::MAX_ALPHA,
     "parameter for initial alpha value: 0 to 1024"
 );
 param!(
-    FloorModule,
     RTO_FLOOR = "rto_floor": Bool as "bool",
     true,
     "keep the window at 2 packets after an RTO too; N is RFC 5681's loss window of 1"
 );
 
-static DCTCP: Ops<DctcpFloor> = Ops::new::<FloorModule>();
-static RENO: Ops<RenoFloor> = Ops::new::<FloorModule>();
+static DCTCP: Ops<DctcpFloor> = Ops::new();
+static RENO: Ops<RenoFloor> = Ops::new();
 
 /// A connection's state, shared by both algorithms.
 #[derive(Clone, Copy, Zeroable)]

@@ -108,8 +108,6 @@ done <<'END'
 include/net/tcp.h|\(\*cong_control\)\(struct sock \*sk, u32 ack, int flag, const struct rate_sample \*rs\)|tcp_congestion_ops.cong_control
 include/net/tcp.h|void tcp_push\(struct sock \*sk, int flags, int mss_now, int nonagle, int size_goal\)|prototype of tcp_push
 include/net/tcp.h|struct tcp_plb_state|tcp_plb_state
-include/net/net_namespace.h|register_net_sysctl_sz\(struct net \*net, const char \*path, const struct ctl_table|prototype of register_net_sysctl_sz
-rust/kernel/module.rs|const THIS_MODULE: ThisModule|kernel::ModuleMetadata
 include/linux/ftrace_regs.h|ftrace_regs_get_argument|ftrace_regs_get_argument
 END
 

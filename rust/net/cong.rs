@@ -43,7 +43,8 @@ use super::{
     sock::{
         context,
         Sock, //
-    }, //
+    },
+    this_module, //
 };
 
 /// `icsk_ca_state` (`enum tcp_ca_state`).
@@ -231,8 +232,8 @@ pub(crate) struct Ops<A: CongestionControl> {
 unsafe impl<A: CongestionControl> Sync for Ops<A> {}
 
 impl<A: CongestionControl> Ops<A> {
-    /// The operations of `A`, owned by module `M`; to be put into a `static` of that module.
-    pub(crate) const fn new<M: kernel::ModuleMetadata>() -> Self {
+    /// The operations of `A`, owned by this module; to be put into a `static` of it.
+    pub(crate) const fn new() -> Self {
         const {
             assert!(
                 size_of::<A::Data>() <= super::sock::PRIVATE_SIZE,
@@ -260,8 +261,7 @@ impl<A: CongestionControl> Ops<A> {
         if A::NEEDS_ECN {
             ops.flags = bindings::LOWTAIL_CONG_NEEDS_ECN;
         }
-        // CAST: The same C type, from two runs of bindgen.
-        ops.owner = M::THIS_MODULE.as_ptr().cast();
+        ops.owner = this_module::as_ptr();
 
         ops.cong_control = Some(Callbacks::<A>::cong_control);
         ops.ssthresh = Some(Callbacks::<A>::ssthresh);

@@ -10,6 +10,8 @@
 #include <linux/workqueue.h>
 
 struct hrtimer;
+struct ctl_table;
+struct ctl_table_header;
 struct net;
 struct proc_dir_entry;
 struct seq_file;
@@ -39,6 +41,8 @@ u32 lowtail_sysctl_reordering(const struct sock *sk);
 void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 
 /* hook_helpers.c */
+struct ctl_table_header *lowtail_register_sysctls(struct net *net, const char *path,
+						  struct ctl_table *table, size_t n);
 void *lowtail_net_generic(const struct net *net, unsigned int id);
 struct net *lowtail_seq_file_net(struct seq_file *seq);
 bool lowtail_proc_create(struct net *net, const char *name, int (*show)(struct seq_file *, void *));

@@ -6,11 +6,19 @@
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file_net.h>
+#include <linux/sysctl.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
 #include "helpers.h"
+
+/* In C, since the table is const from 7.3 on and was not before. */
+struct ctl_table_header *lowtail_register_sysctls(struct net *net, const char *path,
+						  struct ctl_table *table, size_t n)
+{
+	return register_net_sysctl_sz(net, path, table, n);
+}
 
 void *lowtail_net_generic(const struct net *net, unsigned int id)
 {

@@ -16,7 +16,10 @@ use kernel::{
     }, //
 };
 
-use super::bindings;
+use super::{
+    bindings,
+    this_module, //
+};
 
 /// `struct kernel_param`, as it lies in a module's `__param` section.
 #[repr(transparent)]
@@ -98,15 +101,14 @@ impl KernelParam {
     /// # Safety
     ///
     /// `name` must be NUL-terminated, and `arg` point to what `ops` work on.
-    pub(crate) const unsafe fn new<M: kernel::ModuleMetadata>(
+    pub(crate) const unsafe fn new(
         name: &'static [u8],
         ops: &'static ParamOps,
         arg: *mut c_void,
     ) -> Self {
         Self(bindings::kernel_param {
             name: name.as_ptr(),
-            // CAST: The same C type, from two runs of bindgen.
-            mod_: M::THIS_MODULE.as_ptr().cast(),
+            mod_: this_module::as_ptr(),
             ops: &raw const ops.0,
             perm: 0o644,
             level: -1,
@@ -127,11 +129,11 @@ pub(crate) const fn bytes<const N: usize>(s: &str) -> [u8; N] {
     bytes
 }
 
-/// Declares a module parameter: `param!(Module, name: Uint<0, 10> as "uint" = 4, "what it is");`
-/// makes a `static` of that name (in capitals as given) and the entries that `modinfo`, `insmod`
+/// Declares a module parameter: `param!(NAME = "name": Uint<0, 10> as "uint", 4, "what it is");`
+/// makes a `static` of that name and the entries that `modinfo`, `insmod`
 /// and sysfs read.
 macro_rules! param {
-    ($module:ty, $static:ident = $name:literal: $type:ty as $shown:literal, $default:expr, $what:literal) => {
+    ($static:ident = $name:literal: $type:ty as $shown:literal, $default:expr, $what:literal) => {
         #[doc = $what]
         static $static: $type = <$type>::new($default);
 
@@ -155,7 +157,7 @@ macro_rules! param {
                 // SAFETY: The name ends with NUL. `$type` begins with the value that its own
                 // `OPS` work on.
                 unsafe {
-                    $crate::net::param::KernelParam::new::<$module>(
+                    $crate::net::param::KernelParam::new(
                         concat!($name, "\0").as_bytes(),
                         &OPS,
                         (&raw const $static).cast_mut().cast(),

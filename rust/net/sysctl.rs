@@ -132,10 +132,10 @@ impl Table {
         }
         // SAFETY: `net` is valid; the entries live on the heap until the table is unregistered.
         let header = unsafe {
-            bindings::register_net_sysctl_sz(
+            bindings::lowtail_register_sysctls(
                 net,
                 path.as_char_ptr(),
-                entries.as_ptr(),
+                entries.as_mut_ptr(),
                 entries.len(),
             )
         };

@@ -69,6 +69,8 @@ mod net {
     pub(crate) mod plb;
     #[path = "../../../rust/net/sock.rs"]
     pub(crate) mod sock;
+    #[path = "../../../rust/net/this_module.rs"]
+    mod this_module;
 }
 
 module! {
@@ -82,7 +84,7 @@ module! {
 /// Weight of the last observation window in alpha, as 1/2^g (stock's default).
 const SHIFT_G: u32 = 4;
 
-static OPS: Ops<Dctcp2018> = Ops::new::<Module2018>();
+static OPS: Ops<Dctcp2018> = Ops::new();
 
 /// A connection's state.
 #[derive(Clone, Copy, Zeroable)]
