@@ -8,6 +8,8 @@
 # for an image folder: T2's records are the same at each run on one machine, and may
 # differ by instructions on another.
 
+: "${dir:?}" "${tree:?}"
+
 # PostgreSQL refuses to run as root.
 as_postgres() {
 	setpriv --reuid=postgres --regid=postgres --clear-groups env -i PATH="$pg:$PATH" TZ=UTC LC_ALL=C "$@"

@@ -12,7 +12,8 @@
 #                     forwarder of our own and pasta
 #   KVER       release of the stock kernel under /usr/lib/modules
 #   IMAGE_DIR  where the files go (default out/vtime/image-$KVER)
-#   MOD_DIR    where kbuild left our modules (default: the checkout)
+#   MOD_DIR    where kbuild left our modules (default out/kbuild/$KVER); those of
+#              selftests/faults/ are taken from the folder beside it, $MOD_DIR-faults
 #   BIN_DIR    where cargo left rpctail and splicefwd (default out/cargo/release)
 #
 # Why like this: one guest instruction is one virtual nanosecond and several host
@@ -38,6 +39,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 modules=/usr/lib/modules/$KVER
 dir=${IMAGE_DIR:-$here/out/vtime/image-$KVER}
 programs=${BIN_DIR:-${CARGO_TARGET_DIR:-$here/out/cargo}/release}
+mods=${MOD_DIR:-$here/out/kbuild/$KVER}
 tree=$dir/tree-$kind
 
 if [ ! -e "$modules/vmlinuz" ]; then
@@ -123,7 +125,7 @@ add_kernel_modules() {
 		*) cp "$file" "$name" ;;
 		esac
 	done
-	for file in "${MOD_DIR:-$here}"/{tcp_dctcp_floor,autocork_policy}.ko; do
+	for file in "$mods"/{tcp_dctcp_floor,autocork_policy}.ko "$mods"-faults/*.ko; do
 		[ -e "$file" ] || continue
 		mkdir -p "$to/updates"
 		strip --strip-debug -o "$to/updates/$(basename "$file")" "$file"
