@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # scenario and variant are lib.sh's
 # SPDX-License-Identifier: GPL-2.0
 #
 # cost: what the hook on tcp_push() costs, in instructions.
