@@ -68,10 +68,7 @@ order() {
 	"$1_off"
 	load autocork_policy && "$1_on" && both || return
 	"$1_off"
-	local before
-	before=$(covered)
-	traffic
-	[ "$(covered)" -gt "$before" ] && rmmod autocork_policy
+	in_effect && rmmod autocork_policy
 }
 
 kprobe() { order kprobe; }

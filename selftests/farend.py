@@ -54,6 +54,7 @@ class Net:
         self.fd = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         self.queues = {}
         self.next_port = 20000
+        self.rto_min = None
         try:
             self.sysctl("net.ipv6.conf.default.accept_dad", 0)
             self.tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -78,8 +79,10 @@ class Net:
 
     def least_rto(self, time_text):
         """The route's rto_min. Long, unless RTOs are the matter: the host of a guest may stall."""
-        for _, far in ADDRESSES.values():
-            self.run("ip", "route", "replace", far, "dev", "tun0", "rto_min", time_text)
+        if time_text != self.rto_min:
+            for _, far in ADDRESSES.values():
+                self.run("ip", "route", "replace", far, "dev", "tun0", "rto_min", time_text)
+        self.rto_min = time_text
 
     @contextlib.contextmanager
     def inside(self):
