@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Everything that must pass: the host's unit tests, the lints, the kselftests in a guest.  Run by `make test`.
+# Everything that must pass: the host's unit tests, the lints, virtual time's repeatability, the kselftests in a guest.  Run by `make test`.
 #
 # A stage that fails does not hide the next.  The last line is the sum: N passed, N failed, N skipped.
 
@@ -30,10 +30,16 @@ read -r p f s < <(awk '/^test result:/ { p += $4; f += $6; s += $8 } END { print
 [ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
 add "$p" "$f" "$s"
 
-stage lint "$TOP/virtme/enter.sh" -- virtme/lint.sh
-read -r p f s < <(awk '/^ok/ { p++ } /^not ok/ { f++ } END { print p + 0, f + 0, 0 }' "$log/lint.log")
-[ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
-add "$p" "$f" "$s"
+# ktap NAME CMD…: a stage whose results are lines of KTAP.
+ktap() {
+	stage "$@"
+	read -r p f s < <(awk '/^ok/ { p++ } /^not ok/ { f++ } END { print p + 0, f + 0, 0 }' "$log/$1.log")
+	[ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
+	add "$p" "$f" "$s"
+}
+
+ktap lint "$TOP/virtme/enter.sh" -- virtme/lint.sh
+ktap repeat "$TOP/virtme/enter.sh" -- virtme/repeat.sh
 
 stage kselftest "$TOP/virtme/kselftest.sh"
 read -r p f s < <(awk '/^kselftest: [0-9]+ passed/ { p = $2; f = $4; s = $6 } END { print p + 0, f + 0, s + 0 }' "$log/kselftest.log")
