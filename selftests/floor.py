@@ -162,7 +162,7 @@ def random_peer(net, algorithm, seed):
             if not sent and len(have) < end:
                 # Nothing that was sent is left: a timer's turn. Some of them, or it takes long.
                 retries += 1
-                sent = c.wait(1) if retries < 4 else sent
+                sent = c.wait(1) if retries < 3 else sent
             if not sent and len(have) < end:
                 break
             if not sent or dice.random() < 0.2:
