@@ -142,6 +142,8 @@ mkdir -p "$raw"
 for kind in $(for s in "${scenarios[@]}"; do image_of "$s"; done | sort -u); do
 	"$here/virtme/image.sh" "$kind" >/dev/null
 done
+# Records are comparable to the bit where these are equal.
+(cd "$IMAGE_DIR" && sha256sum vmlinux ./*.cpio) >"$raw/images.sha256"
 
 failed=0
 running=0
