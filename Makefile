@@ -62,6 +62,7 @@ programs: ## the load generator and the reporter, in out/cargo/release/
 scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
 	@virtme/setup.sh
 	@$(MAKE) modules programs
+	@selftests/faults/build.sh
 	@$(IN_ROOT) virtme/vtime.sh $(SCENARIOS)
 	@$(IN_ROOT) $(RELEASE)/report out
 
