@@ -24,21 +24,20 @@ each=10000
 
 # run VARIANT POLICY FAULT
 run() {
-	local hits corks
+	local corks
 	variant=$1
 	say "$variant: replies of 1000+5 bytes, $conns connections, $rate requests a second"
 	set_sysctl left net.ipv4.tcp_autocork_policy "$2"
-	hits=$(lost)
 	corks=$(counter left TcpExtTCPAutoCorking)
 	on left sysctl -q -w "net.lowtail_faults.tsq=$3"
 	rpc right --connect 10.0.0.1 --name reply --conns "$conns" --rate "$rate" \
 		--duration "$duration" --warmup 500ms --sample 10ms --request 100 --reply 1000+5 --nodelay
-	on left sysctl -q -w net.lowtail_faults.tsq=off
 	record reply TCPAutoCorking count $(($(counter left TcpExtTCPAutoCorking) - corks))
-	record reply lost_wakeups count $(($(lost) - hits))
+	record reply lost_wakeups count "$(lost)"
+	on left sysctl -q -w net.lowtail_faults.tsq=off
 }
 
-# lost: wake-ups that the fault has taken so far.
+# lost: wake-ups that the fault has taken since it was set.
 lost() {
 	on left awk '$1 == "tsq_hit" { print $2 }' /proc/net/lowtail_faults
 }
