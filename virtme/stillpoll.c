@@ -9,6 +9,10 @@
  * a clock that is some instructions old, and the run differs from the one before by that many
  * nanoseconds. So short time-outs are made long here: the main loop sleeps until it is woken.
  * They are not made endless, in case some device does need one.
+ *
+ * This is the likely cause of what was seen (shifts of 1 to 5 ns), read from QEMU's sources and not
+ * proven. T0 differed without this and did not with it in the few pairs that were tried; T4 still
+ * differs, also with both threads on one CPU under SCHED_BATCH. So this is not the whole of it.
  */
 
 #define _GNU_SOURCE

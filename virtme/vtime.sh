@@ -4,7 +4,9 @@
 # vtime.sh [SCENARIO...]: boot one guest a scenario in virtual time and write
 # out/SCENARIO.json, an array of records
 #   {"scenario","variant","flow","metric","unit","value"}
-# that is the same to the bit at every run, whatever the host is doing.
+# that is meant to be the same to the bit at every run, whatever the host is doing.
+# Seen so on a loaded host for T0, T2 and T3. NOT YET for T4: in most pairs of long runs
+# one moves by some nanoseconds at one moment and goes its own way from there.
 #
 # Touches: $OUT and $IMAGE_DIR. Runs inside the Debian root (virtme/enter.sh).
 #
