@@ -66,4 +66,6 @@ elif greater "${result[autocorking-off/stream-nodelay]}" "${result[stock/stream-
 fi
 finding - meaning "500-byte writes as fast as the CPU allows. Autocorking is what makes a -D stream fast: \
 stock ${result[stock/stream-nodelay]} Mbit/s, off ${result[autocorking-off/stream-nodelay]} Mbit/s. \
-The policy nodelay gives that up for NODELAY sockets; streams without -D keep stock's figure."
+The policy nodelay gives that up for NODELAY sockets: ${result[nodelay/stream-nodelay]:-not measured}; \
+bounded keeps most of it: ${result[bounded/stream-nodelay]:-not measured}. Streams without -D pay for the hook \
+alone: ${result[nodelay/stream]:-not measured} of ${result[stock/stream]} Mbit/s."

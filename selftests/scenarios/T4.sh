@@ -137,4 +137,5 @@ One packet in 25 lost: dctcp $(tail_of dctcp lossy)${ours:+, $ours $(tail_of "$o
 finding - meaning "$text About 200 ms is the sender's probe or RTO timer of a packet that was alone; \
 the receiver's 40 ms of 2018 are no part of it. Today's kernel takes a window to 1 only under losses, \
 so the nine flows as they stand show no such tail. At random losses most of the 200 ms are replies' last \
-packets that were sent alone, under any window: a few dozen stalls, so read no ranking out of p99.9 and max."
+packets that were sent alone, under any window. Each regime has some 450 RPCs and a handful of stalls: a p99 on \
+either side of 200 ms is a stall more or less, and p99.9 and max rank nothing."
