@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Beside our hook on tcp_push(): a kprobe and the function tracer, put there before and after it,
-# and ftrace turned off under it (C26). All of them must go on working, the hook included; when the
-# hook is not in effect, what the module says about it is looked at.
+# Beside our hook on tcp_push(): a kprobe, the function tracer and, where there is bpftrace, a BPF
+# program at its entry (fentry), put there before and after it, and ftrace turned off under it (C26).
+# All of them must go on working, the hook included; when the hook is not in effect, what the module
+# says about it is looked at.
 
 # shellcheck disable=SC2317 # cases are called by run_cases
 . "$(dirname -- "$0")/lib.sh"
@@ -11,6 +12,8 @@
 tracing=/sys/kernel/tracing
 instance=$tracing/instances/lowtail-beside
 ns=lowtail-beside-$$
+# What the other has seen.
+trace=$instance/trace
 
 # traffic: the time in which the endpoint in the background pushes some hundred times.
 traffic() {
@@ -42,22 +45,45 @@ tracer_off() {
 	rmdir "$instance"
 }
 
+# bpftrace makes the program; each push is a line.
+fentry_on() {
+	trace=$(mktemp)
+	bpftrace -B none -e 'fentry:tcp_push { printf("tcp_push\n"); }' >>"$trace" 2>&1 &
+	bpftrace=$!
+	wait_for 60 fentry_began
+	grep -q '^tcp_push' "$trace" && return
+	sed 's/^/bpftrace: /' "$trace"
+	return 1
+}
+
+fentry_began() {
+	grep -q '^tcp_push' "$trace" || ! kill -0 "$bpftrace" 2>/dev/null
+}
+
+fentry_off() {
+	[ -n "$bpftrace" ] || return 0
+	kill "$bpftrace" 2>/dev/null
+	wait "$bpftrace"
+	rm -f "$trace"
+	bpftrace='' trace=$instance/trace
+}
+
 # both: hook and other see the traffic.
 both() {
 	local before seen
 	before=$(covered)
-	echo >"$instance/trace"
+	echo >"$trace"
 	traffic
-	seen=$(grep -c tcp_push "$instance/trace")
+	seen=$(grep -c tcp_push "$trace")
 	echo "hook: $(($(covered) - before)) pushes, the other: $seen"
 	[ "$(covered)" -gt "$before" ] && [ "$seen" -gt 0 ]
 }
 
 # other_alone: the other still works when the hook has gone.
 other_alone() {
-	echo >"$instance/trace"
+	echo >"$trace"
 	traffic
-	grep -q tcp_push "$instance/trace"
+	grep -q tcp_push "$trace"
 }
 
 # order OTHER: the other first, then the hook first.
@@ -73,6 +99,7 @@ order() {
 
 kprobe() { order kprobe; }
 tracer() { order tracer; }
+fentry() { order fentry; }
 
 # ftrace_goes_off: kernel.ftrace_enabled=0 took. 7.x answers EOPNOTSUPP and ftrace stays on.
 ftrace_goes_off() {
@@ -121,6 +148,8 @@ need ip python3 sysctl
 [ -e "$tracing/kprobe_events" ] || skip_all "no tracefs with kprobe events (CONFIG_KPROBE_EVENTS)"
 need_module autocork_policy
 defer sysctl -qw kernel.ftrace_enabled=1
+bpftrace=''
+defer fentry_off
 defer kprobe_off
 defer tracer_off
 ip netns add "$ns"
@@ -129,8 +158,13 @@ ip -n "$ns" link set lo up
 coproc exec ip netns exec "$ns" "$here/endpoints.py" traffic reno
 defer kill "$COPROC_PID"
 read -r -t 60 _ <&"${COPROC[0]}" || skip_all "python3 does not start"
+bpf=()
+if command -v bpftrace >/dev/null; then
+	bpf=("a BPF program at the entry of tcp_push (fentry), before and after the hook:fentry")
+fi
 run_cases \
 	"a kprobe on tcp_push, before and after the hook:kprobe" \
 	"the function tracer on tcp_push, before and after the hook:tracer" \
+	"${bpf[@]}" \
 	"ftrace_enabled=0 under the hook: in effect, or said not to be:ftrace_off" \
 	"loaded while ftrace_enabled=0: refused, in effect, or said not to be:loaded_while_off"
