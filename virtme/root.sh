@@ -15,7 +15,8 @@ bootstrap() {
 	[ -z "$m" ] || mirror=("$m")
 	# Documentation and translations are a third of the files and nobody reads them here; of rust-src the kernel
 	# build wants library/ alone.  A guest's root needs no recommends.
-	mmdebstrap --variant=minbase --architectures="$DEB_ARCH" --components=main,contrib,non-free \
+	# Its mounts of /proc, /sys and /dev are in a mount namespace of its own, and go with it however it ends.
+	unshare --mount --propagation private -- mmdebstrap --variant=minbase --architectures="$DEB_ARCH" --components=main,contrib,non-free \
 		--include="$(package_list | paste -sd,)" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--aptopt='Acquire::Retries "3"' \
@@ -44,6 +45,10 @@ need_space
 host_packages
 
 tmp=$CACHE/tmp-root
+# A root that was being made without such a namespace and was killed: what it mounted is still there.
+awk -v below="$tmp/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r mounted; do
+	umount "$mounted"
+done
 rm -rf --one-file-system "$tmp"
 logged root "Debian $SUITE root ($(package_list | wc -l) packages and what they need)" \
 	"the Debian root could not be made from $(mirror_name)" "$(mirror_remedy)" \
