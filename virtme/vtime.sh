@@ -89,7 +89,7 @@ boot() {
 	done
 	# Whatever ends this script ends the guest.
 	setpriv --pdeathsig TERM timeout -k 5 "$limit" \
-		env LD_PRELOAD="$IMAGE_DIR/stillpoll.so" qemu-system-x86_64 \
+		env LD_PRELOAD="$IMAGE_DIR/turns.so" qemu-system-x86_64 \
 		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
 		-rtc base=2026-01-01T00:00:00,clock=vm -seed 1 \
@@ -145,7 +145,7 @@ mkdir -p "$raw"
 for kind in $(for s in "${scenarios[@]}"; do image_of "$s"; done | sort -u); do
 	"$here/virtme/image.sh" "$kind" >/dev/null
 done
-gcc -O2 -Wall -Werror -shared -fPIC -o "$IMAGE_DIR/stillpoll.so" "$here/virtme/stillpoll.c"
+gcc -O2 -Wall -Werror -shared -fPIC -o "$IMAGE_DIR/turns.so" "$here/virtme/turns.c"
 # Records are comparable to the bit where these are equal.
 (cd "$IMAGE_DIR" && sha256sum vmlinux ./*.cpio) >"$raw/images.sha256"
 
