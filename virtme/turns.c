@@ -13,8 +13,9 @@
  * by itself meanwhile (bottom halves, files that became readable) happens at idle too, and no longer
  * when the host's scheduler would have it.
  *
- * The CPU's thread is the one that waits for a condition and is not the main one. A guest that never
- * goes idle again cannot be ended by SIGTERM, which the main loop would have to see: use SIGKILL.
+ * The CPU's thread is the one that waits for a condition and is not the main one. A guest that is not
+ * idle for PATIENCE seconds of the host's time (it crashed, or powers off by ACPI and spins) lets the
+ * main loop go on nevertheless, which has to see a shutdown or a signal.
  */
 
 #define _GNU_SOURCE
@@ -32,10 +33,14 @@
 /* The kernel's signal set, in bytes. */
 #define SIGSET 8
 
+/* Seconds. */
+#define PATIENCE 30
+
 /* 1 while the CPU's thread waits and nobody has woken it. */
 static int cpu_waits;
-/* What it waits for. */
+/* What it waits for, and QEMU's big lock, which it gives up meanwhile. */
 static pthread_cond_t *cpu_cond;
+static pthread_mutex_t *big_lock;
 
 static int (*real_wait)(pthread_cond_t *, pthread_mutex_t *);
 static int (*real_broadcast)(pthread_cond_t *);
@@ -74,7 +79,8 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	if (in_main_thread())
 		return real_wait(cond, mutex);
 
-	/* The mutex is QEMU's big lock: the main loop cannot go on before it is released in there. */
+	/* The main loop cannot go on before the lock is released in there. */
+	__atomic_store_n(&big_lock, mutex, __ATOMIC_RELAXED);
 	__atomic_store_n(&cpu_cond, cond, __ATOMIC_RELAXED);
 	__atomic_store_n(&cpu_waits, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &cpu_waits, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -102,8 +108,16 @@ int pthread_cond_signal(pthread_cond_t *cond)
 	return real_signal(cond);
 }
 
+static int holds_big_lock(void)
+{
+	const pthread_mutex_t *lock = __atomic_load_n(&big_lock, __ATOMIC_RELAXED);
+
+	return lock && __atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED) == getpid();
+}
+
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
+	const struct timespec patience = { .tv_sec = PATIENCE };
 	struct timespec left;
 	int ret, saved;
 
@@ -111,9 +125,12 @@ int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const si
 		left = *timeout;
 	ret = syscall(SYS_ppoll, fds, n, timeout ? &left : NULL, mask, SIGSET);
 	saved = errno;
-	if (in_main_thread())
-		while (!__atomic_load_n(&cpu_waits, __ATOMIC_ACQUIRE))
-			syscall(SYS_futex, &cpu_waits, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	/* While it holds the lock (it waits for a drive, or ends) the CPU could not take its turn. */
+	if (in_main_thread() && !holds_big_lock())
+		while (!__atomic_load_n(&cpu_waits, __ATOMIC_ACQUIRE) &&
+		       (syscall(SYS_futex, &cpu_waits, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0) == 0 ||
+			errno != ETIMEDOUT))
+			;
 	errno = saved;
 	return ret;
 }

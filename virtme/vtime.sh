@@ -4,9 +4,7 @@
 # vtime.sh [SCENARIO...]: boot one guest a scenario in virtual time and write
 # out/SCENARIO.json, an array of records
 #   {"scenario","variant","flow","metric","unit","value"}
-# that is meant to be the same to the bit at every run, whatever the host is doing.
-# Seen so on a loaded host for T0, T2 and T3. NOT YET for T4: in most pairs of long runs
-# one moves by some nanoseconds at one moment and goes its own way from there.
+# that is the same to the bit at every run, whatever the host is doing.
 #
 # Touches: $OUT and $IMAGE_DIR. Runs inside the Debian root (virtme/enter.sh).
 #
@@ -23,7 +21,8 @@
 # sleep=off skips idle time, so that what the guest measures depends on what it
 # executes and on nothing else. One CPU in one thread, the clock, the random seed
 # and the CPU's own random numbers are fixed or off; nothing is read from the
-# host once the guest runs, results leave by a virtio port.
+# host once the guest runs, results leave by a virtio port; QEMU's two threads take
+# turns (virtme/turns.c).
 
 set -euo pipefail
 
@@ -98,6 +97,7 @@ boot() {
 		-append "${cmdline//$'\n'/} SCENARIO=$s" \
 		-netdev hubport,id=a,hubid=0 -device "$e1000e,netdev=a,mac=52:54:00:00:00:01" \
 		-netdev hubport,id=b,hubid=0 -device "$e1000e,netdev=b,mac=52:54:00:00:00:02" \
+		-device isa-debug-exit,iobase=0x501,iosize=1 \
 		-device virtio-serial-pci,ioeventfd=off \
 		-chardev "file,id=results,path=$raw/$s.port" \
 		-device virtserialport,chardev=results,name=lowtail.results \

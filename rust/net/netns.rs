@@ -204,7 +204,7 @@ fn slot_of<T: PerNamespace>(net: *const bindings::net) -> Option<NonNull<Slot<T>
 ///
 /// # Invariants
 ///
-/// `net` is valid for the lifetime `'a`, during which preemption is off.
+/// `net` is valid for the lifetime `'a`, during which the CPU is an RCU reader.
 pub(crate) struct Namespace<'a> {
     net: NonNull<bindings::net>,
     _call: PhantomData<&'a ()>,
@@ -213,7 +213,7 @@ pub(crate) struct Namespace<'a> {
 impl<'a> Namespace<'a> {
     /// # Safety
     ///
-    /// `net` must be valid and preemption off for the lifetime of the result.
+    /// `net` must be valid and the caller an RCU reader for the lifetime of the result.
     #[inline]
     pub(super) unsafe fn from_raw(net: NonNull<bindings::net>) -> Self {
         // INVARIANT: By the safety requirement.
@@ -226,8 +226,8 @@ impl<'a> Namespace<'a> {
     /// The value of `T` in this namespace; `None` in one that is being dismantled, where a kernel
     /// socket may linger.
     ///
-    /// A CPU with preemption off is an RCU reader, and C waits for those between the last
-    /// reference to a namespace and the end of its state: that keeps the value alive for `'a`.
+    /// C waits for RCU readers between the last reference to a namespace and the end of its state:
+    /// that keeps the value alive for `'a`.
     #[inline]
     pub(crate) fn state<T: PerNamespace>(&self) -> Option<&'a T> {
         let id = T::subsystem().id.get();

@@ -78,7 +78,7 @@ impl Call<'_> {
     #[inline]
     pub(crate) fn namespace(&self) -> Namespace<'_> {
         // SAFETY: By the type invariant; a socket's namespace outlives what is done with it.
-        // Preemption is off during the call (`Registers`).
+        // The CPU is an RCU reader during the call (`Registers`).
         unsafe {
             let net = (*self.sk.as_ptr()).__sk_common.skc_net.net;
             Namespace::from_raw(NonNull::new_unchecked(net))

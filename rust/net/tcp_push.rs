@@ -5,7 +5,11 @@
 
 use core::ptr::NonNull;
 
-use kernel::prelude::*;
+use kernel::{
+    bindings::tracepoint,
+    jump_label::static_branch_unlikely,
+    prelude::*, //
+};
 
 use super::{
     bindings,
@@ -21,6 +25,15 @@ pub(crate) enum TcpPush {}
 
 /// The prototype that the argument numbers below rest on; another one stops the build here.
 const _: unsafe extern "C" fn(*mut bindings::sock, c_int, c_int, c_int, c_int) = bindings::tcp_push;
+
+#[expect(
+    improper_ctypes,
+    reason = "a lock_class_key in it is empty without lockdep; only its address is taken"
+)]
+extern "C" {
+    /// Defined by `trace.h`.
+    static __tracepoint_tcp_push_verdict: tracepoint;
+}
 
 /// The arguments of a call.
 ///
@@ -108,7 +121,7 @@ impl Call<'_> {
     #[inline]
     pub(crate) fn namespace(&self) -> Namespace<'_> {
         // SAFETY: By the type invariant; a socket's namespace outlives what is done with it.
-        // Preemption is off during the call (`Registers`).
+        // The CPU is an RCU reader during the call (`Registers`).
         unsafe {
             let net = (*self.sk.as_ptr()).__sk_common.skc_net.net;
             Namespace::from_raw(NonNull::new_unchecked(net))
@@ -152,7 +165,15 @@ impl Call<'_> {
     /// Tells who listens to the tracepoint `tcp_push_verdict`.
     #[inline]
     pub(crate) fn trace(&self, verdict: u32, held: bool, spliced: bool) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_trace_push(self.sk.as_ptr(), verdict, held, spliced) };
+        // As `declare_trace!` does it for the kernel's own tracepoints: a no-op in the code until
+        // somebody listens.
+        // SAFETY: A tracepoint's key may be looked at at any time.
+        let listened_to = unsafe {
+            static_branch_unlikely!(__tracepoint_tcp_push_verdict, tracepoint, key)
+        };
+        if listened_to {
+            // SAFETY: By the type invariant.
+            unsafe { bindings::lowtail_trace_push(self.sk.as_ptr(), verdict, held, spliced) };
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(super) unsafe fn ports(skb: NonNull<bindings::sk_buff>) -> Ports {
 /// # Safety
 ///
 /// For the lifetime of the result `skb->sk` must be a full TCP socket that is kept alive, whose
-/// namespace is then too, and the caller an RCU reader: with preemption off, or as netfilter is.
+/// namespace is then too, and the caller an RCU reader, as hooks and netfilter are.
 pub(super) unsafe fn namespace<'a>(skb: NonNull<bindings::sk_buff>) -> Namespace<'a> {
     // SAFETY: By the safety requirement; a socket always has a namespace.
     unsafe {

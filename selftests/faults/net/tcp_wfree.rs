@@ -84,7 +84,7 @@ impl Completion<'_> {
 
     /// The namespace that the socket is in.
     pub(crate) fn namespace(&self) -> Namespace<'_> {
-        // SAFETY: By the type invariant; preemption is off during the call (`Registers`).
+        // SAFETY: By the type invariant; the CPU is an RCU reader during the call (`Registers`).
         unsafe { packet::namespace(self.skb) }
     }
 }

@@ -107,8 +107,8 @@ impl<'a> Charged<'a> {
 
     /// The namespace that the socket is in.
     pub(crate) fn namespace(&self) -> Namespace<'a> {
-        // SAFETY: By the type invariant. The charge keeps the socket, wherever it moves; preemption
-        // is off during the call (`Registers`).
+        // SAFETY: By the type invariant. The charge keeps the socket, wherever it moves; the CPU is
+        // an RCU reader during the call (`Registers`).
         unsafe { packet::namespace(self.skb) }
     }
 
