@@ -67,7 +67,7 @@ scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
 	@$(IN_ROOT) $(RELEASE)/report out
 
 bench: ## every scenario: those of `make run`, T1, incast and what the hook costs
-	@$(MAKE) scenarios SCENARIOS="T4 T1 incast T2 T3 T0 cost"
+	@$(MAKE) scenarios SCENARIOS="T4-loss T4 T1 incast T2 T3 T0 cost"
 
 kselftest: ## the kselftests in a guest (TESTS="one two")
 	@virtme/setup.sh

@@ -43,7 +43,7 @@ add_postgres() {
 		return 1
 	}
 	make_cluster
-	PATH=$pg:$PATH add_program postgres setpriv
+	PATH=$pg:$PATH add_program postgres setpriv pasta
 	share=/usr/share/postgresql/$(basename "$(dirname "$pg")")
 	mkdir -p "$tree${pg%/bin}/lib" "$tree$share" "$tree/usr/share/zoneinfo/Etc"
 	cp -r "$share/timezonesets" "$tree$share/"

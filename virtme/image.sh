@@ -51,7 +51,7 @@ mkdir -p "$dir"
 # The modules that scenarios load by name; what they depend on follows.
 kernel_modules=(
 	e1000e veth tcp_dctcp tcp_diag inet_diag
-	sch_netem sch_tbf sch_red sch_fq sch_htb sch_ingress
+	tun sch_netem sch_tbf sch_red sch_fq sch_htb sch_ingress
 	act_gact act_bpf cls_u32 cls_bpf cls_matchall ifb
 	nft_limit nft_numgen nf_tables
 )

@@ -35,7 +35,7 @@ limit=${LOWTAIL_LIMIT:-300}
 jobs=${LOWTAIL_JOBS:-$(($(nproc) < 2 ? 1 : 2))}
 
 # Longest first, so that two guests at a time end at about the same moment.
-all=(T4 T2 T3 T0)
+all=(T4-loss T4 T2 T3 T0)
 
 # random.trust_*: no seed from outside. mitigations=off and nokaslr: fewer
 # instructions that the comparison is not about. oops=panic: an Oops ends the
