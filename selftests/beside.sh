@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Beside our hook on tcp_push(): a kprobe, the function tracer and, where there is bpftrace, a BPF
-# program at its entry (fentry), put there before and after it, and ftrace turned off under it (C26).
-# All of them must go on working, the hook included; when the hook is not in effect, what the module
-# says about it is looked at.
+# program at its entry (fentry), put there before and after it and taken away before and after it, and
+# ftrace turned off under it (C26). All of them must go on working, the hook included; when the hook is
+# not in effect, what the module says about it is looked at. A livepatch is livepatch.py's.
 
 # shellcheck disable=SC2317 # cases are called by run_cases
 . "$(dirname -- "$0")/lib.sh"
@@ -86,15 +86,27 @@ other_alone() {
 	grep -q tcp_push "$trace"
 }
 
-# order OTHER: the other first, then the hook first.
+# hook_alone: the hook still sees the traffic when the other has gone.
+hook_alone() {
+	local before
+	before=$(covered)
+	traffic
+	[ "$(covered)" -gt "$before" ]
+}
+
+# order OTHER: the other first, then the hook first; of either pair each goes first once.
 order() {
 	"$1_on" || return
 	other_alone || void "$1 does not see tcp_push" || return
 	load autocork_policy && both && rmmod autocork_policy && other_alone || return
+	load autocork_policy && both || return
+	"$1_off"
+	hook_alone || return
+	"$1_on" && both && rmmod autocork_policy && other_alone || return
 	"$1_off"
 	load autocork_policy && "$1_on" && both || return
 	"$1_off"
-	in_effect && rmmod autocork_policy
+	hook_alone && rmmod autocork_policy
 }
 
 kprobe() { order kprobe; }
@@ -143,6 +155,36 @@ loaded_while_off() {
 	return "$rc"
 }
 
+# says STATE: what /proc/net/tcp_autocork_policy tells about the hook.
+says() {
+	grep -qx "hook $1" /proc/net/tcp_autocork_policy
+}
+
+# log_has TEXT: the kernel's log of this test.
+log_has() {
+	dmesg | sed -n "/$mark/,\$p" | grep -F "$1"
+}
+
+# ftrace no longer calls the hook (beside/lowtail_unhook.c): within the interval of the module's own look
+# at it, 15 s, /proc and the log say so, and again when it is back.
+unhooked() {
+	local before
+	before=$(dmesg | grep -c 'hook on tcp_push() is')
+	load autocork_policy && hook_alone && says active || return
+	insmod "$unhook" "list=0x$(awk '$3 == "ftrace_ops_list" { print $1 }' /proc/kallsyms)" || return
+	if hook_alone; then
+		void "the hook still sees the traffic"
+		return
+	fi
+	says active && echo "not found out yet"
+	wait_for 40 says inactive && log_has 'the hook on tcp_push() is not in effect' || return
+	rmmod lowtail_unhook && hook_alone || return
+	wait_for 40 says active && log_has 'the hook on tcp_push() is in effect again' || return
+	# Once each, not at every look.
+	expect "lines in the log" $((before + 2)) "$(dmesg | grep -c 'hook on tcp_push() is')" || return
+	rmmod autocork_policy
+}
+
 need ip python3 sysctl
 [ -e "$tracing/kprobe_events" ] || mount -t tracefs tracefs "$tracing" 2>/dev/null
 [ -e "$tracing/kprobe_events" ] || skip_all "no tracefs with kprobe events (CONFIG_KPROBE_EVENTS)"
@@ -162,9 +204,16 @@ bpf=()
 if command -v bpftrace >/dev/null; then
 	bpf=("a BPF program at the entry of tcp_push (fentry), before and after the hook:fentry")
 fi
+inactive=()
+unhook=${LOWTAIL_BESIDE_KO:-$here/../out/kbuild/$(uname -r)-beside}/lowtail_unhook.ko
+if [ -e "$unhook" ]; then
+	defer rmmod lowtail_unhook
+	inactive=("the hook is registered and not called: said to be inactive, and active again:unhooked")
+fi
 run_cases \
 	"a kprobe on tcp_push, before and after the hook:kprobe" \
 	"the function tracer on tcp_push, before and after the hook:tracer" \
 	"${bpf[@]}" \
+	"${inactive[@]}" \
 	"ftrace_enabled=0 under the hook: in effect, or said not to be:ftrace_off" \
 	"loaded while ftrace_enabled=0: refused, in effect, or said not to be:loaded_while_off"

@@ -106,6 +106,9 @@ def add_orders(net, control):
         for gone, left in ((first, second), (second, first)):
 
             def order(first=first, second=second, gone=gone, left=left):
+                # What a case before this one left, when it failed.
+                for off in OFF.values():
+                    off()
                 ON[first]()
                 acts(net, control, first)
                 ON[second]()
