@@ -227,7 +227,10 @@ impl Hook for PushHook {
             nonagle: call.socket_nonagle(),
             argument: call.nonagle(),
             more: call.more(),
-            spliced: call.spliced() && autocork.splice().covers(|| call.on_loopback_route()),
+            spliced: call.spliced()
+                && autocork
+                    .splice()
+                    .covers(|| call.has_ktls(), || call.on_loopback_route()),
         };
         let verdict = autocork.policy().decide(push);
         autocork.count(Counter::Verdict(verdict));

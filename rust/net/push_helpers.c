@@ -30,6 +30,14 @@ bool lowtail_on_loopback_route(const struct sock *sk)
 	return loopback;
 }
 
+/* The socket's upper-layer protocol is kTLS, whatever MPTCP and others may have there. */
+bool lowtail_has_ktls(const struct sock *sk)
+{
+	const struct tcp_ulp_ops *ulp = inet_csk(sk)->icsk_ulp_ops;
+
+	return ulp && !strcmp(ulp->name, "tls");
+}
+
 /*
  * tcp_should_autocork(), which is static, and the test after it in tcp_push(): the socket's last
  * buffer is about to be held. Between this and tcp_push()'s own look a completion can free the

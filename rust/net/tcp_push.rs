@@ -128,10 +128,18 @@ impl Call<'_> {
         }
     }
 
-    /// The argument `flags` has MSG_SPLICE_PAGES: the data was spliced, it is not the caller's.
+    /// The argument `flags` has MSG_SPLICE_PAGES: the data came as pages that somebody spliced, or
+    /// that a part of the kernel made.
     #[inline]
     pub(crate) fn spliced(&self) -> bool {
         self.regs.argument::<1>() as u32 & bindings::LOWTAIL_MSG_SPLICE_PAGES != 0
+    }
+
+    /// The socket's upper-layer protocol is kTLS, which hands its records over as pages
+    /// (`tls_push_sg()`).
+    pub(crate) fn has_ktls(&self) -> bool {
+        // SAFETY: By the type invariant; the owner of a socket is the one who changes its ULP.
+        unsafe { bindings::lowtail_has_ktls(self.sk.as_ptr()) }
     }
 
     /// The socket's packets go to this very host.

@@ -111,12 +111,18 @@ impl Splice {
         }
     }
 
-    /// Whether data that was spliced into a socket is covered; `loopback` tells of its route.
-    pub(crate) fn covers(self, loopback: impl FnOnce() -> bool) -> bool {
+    /// Whether data that came to a socket as spliced pages is covered. `loopback` tells of the
+    /// socket's route; `ktls` whether the pages are records that kTLS made of what was written or
+    /// spliced. Who makes records is an end, no forwarder, and means what it says about Nagle.
+    pub(crate) fn covers(
+        self,
+        ktls: impl FnOnce() -> bool,
+        loopback: impl FnOnce() -> bool,
+    ) -> bool {
         match self {
             Splice::Off => false,
-            Splice::Loopback => loopback(),
-            Splice::Everywhere => true,
+            Splice::Loopback => loopback() && !ktls(),
+            Splice::Everywhere => !ktls(),
         }
     }
 }

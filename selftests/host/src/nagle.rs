@@ -158,8 +158,11 @@ fn splice_settings() {
         (3, false, false),
     ] {
         let splice = Splice::from_index(index);
-        assert_eq!(splice.covers(|| true), on_loopback);
-        assert_eq!(splice.covers(|| false), elsewhere);
+        assert_eq!(splice.covers(|| false, || true), on_loopback);
+        assert_eq!(splice.covers(|| false, || false), elsewhere);
+        // Records are no forwarder's data, on any route.
+        assert!(!splice.covers(|| true, || true));
+        assert!(!splice.covers(|| true, || false));
     }
     assert_eq!(Splice::from_index(Splice::MAX), Splice::Everywhere);
 }
