@@ -171,7 +171,7 @@ unhooked() {
 	local before
 	before=$(dmesg | grep -c 'hook on tcp_push() is')
 	load autocork_policy && hook_alone && says active || return
-	insmod "$unhook" "list=0x$(awk '$3 == "ftrace_ops_list" { print $1 }' /proc/kallsyms)" || return
+	load lowtail_unhook "list=0x$(awk '$3 == "ftrace_ops_list" { print $1 }' /proc/kallsyms)" || return
 	if hook_alone; then
 		void "the hook still sees the traffic"
 		return
@@ -205,8 +205,7 @@ if command -v bpftrace >/dev/null; then
 	bpf=("a BPF program at the entry of tcp_push (fentry), before and after the hook:fentry")
 fi
 inactive=()
-unhook=${LOWTAIL_BESIDE_KO:-$here/../out/kbuild/$(uname -r)-beside}/lowtail_unhook.ko
-if [ -e "$unhook" ]; then
+if [ -n "$(module_file lowtail_unhook)" ]; then
 	defer rmmod lowtail_unhook
 	inactive=("the hook is registered and not called: said to be inactive, and active again:unhooked")
 fi

@@ -48,10 +48,12 @@ need() {
 	done
 }
 
-# module_file NAME: the file of a module under test; nothing when only modprobe might know it.
+# module_file NAME: the file of a module under test, or of a test-only one; nothing when only modprobe
+# might know it.
 module_file() {
-	local place
-	for place in "${LOWTAIL_KO:-}" "$here/.." "$here/../out/kbuild/$(uname -r)"; do
+	local place built
+	built=$here/../out/kbuild/$(uname -r)
+	for place in "${LOWTAIL_KO:-}" "$here/.." "$built" "$built-faults" "$built-beside"; do
 		if [ -n "$place" ] && [ -e "$place/$1.ko" ]; then
 			echo "$place/$1.ko"
 			return

@@ -11,7 +11,6 @@
 
 import atexit
 import os
-import subprocess
 import time
 
 import ktap
@@ -20,9 +19,6 @@ from plugged import MODULE, POLICY, TAIL, Plugged, need_plug, outcome
 
 PATCH = "lowtail_livepatch"
 SYSFS = f"/sys/kernel/livepatch/{PATCH}"
-#: Where build.sh leaves test-only modules.
-PLACE = os.environ.get("LOWTAIL_BESIDE_KO",
-                       f"{modules.HERE}/../out/kbuild/{os.uname().release}-beside")
 #: Tasks are moved to and from the livepatch one by one, and looked at again every second.
 TRANSITION = 60
 
@@ -54,8 +50,7 @@ def read(path):
 def patch_on():
     """Loads the livepatch and waits until every task uses it."""
     push, frames = addresses("tcp_mark_push", "__tcp_push_pending_frames")
-    subprocess.run(["insmod", f"{PLACE}/{PATCH}.ko", f"mark_push={push:#x}",
-                    f"push_frames={frames:#x}"], check=True)
+    modules.load(PATCH, f"mark_push={push:#x}", f"push_frames={frames:#x}")
     wait_for(lambda: read(f"{SYSFS}/transition") == "0", "the livepatch is on")
 
 
@@ -131,7 +126,7 @@ def main():
     need_plug()
     if not os.path.isdir("/sys/kernel/livepatch"):
         ktap.skip_all("no livepatching (CONFIG_LIVEPATCH)")
-    if not os.path.exists(f"{PLACE}/{PATCH}.ko"):
+    if not modules.file_of(PATCH):
         ktap.skip_all(f"{PATCH}.ko is not built (selftests/faults/build.sh)")
     if modules.loaded(MODULE):
         modules.unload(MODULE)

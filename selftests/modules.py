@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Where the modules under test come from, loading and parameters, for the tests in Python. The same
-# rules as in lib.sh: LOWTAIL_KO, the checkout, what is installed.
+# rules as in lib.sh: LOWTAIL_KO, the checkout (test-only modules, too), what is installed.
 
 import os
 import subprocess
@@ -13,8 +13,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def file_of(name):
     """The module's file, or None when only modprobe might know it."""
-    release = os.uname().release
-    for place in (os.environ.get("LOWTAIL_KO"), f"{HERE}/..", f"{HERE}/../out/kbuild/{release}"):
+    built = f"{HERE}/../out/kbuild/{os.uname().release}"
+    for place in (os.environ.get("LOWTAIL_KO"), f"{HERE}/..", built, f"{built}-faults",
+                  f"{built}-beside"):
         if place and os.path.exists(f"{place}/{name}.ko"):
             return f"{place}/{name}.ko"
     return None

@@ -97,10 +97,19 @@ bool lowtail_needs_internal_pacing(const struct sock *sk)
 	return tcp_needs_internal_pacing(sk);
 }
 
-/* Data was autocorked, and no TX completion has asked for a push since. Without the socket lock. */
+/*
+ * Data was autocorked, and no TX completion has asked for a push since. Or is about to be: a timer
+ * can expire between the hook and the tcp_push() behind it, which then has not set TSQ_THROTTLED yet;
+ * its caller owns the socket, and sends when it lets go of it. Without the socket lock.
+ */
 bool lowtail_is_held(const struct sock *sk)
 {
-	return test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) && READ_ONCE(sk->sk_send_head);
+	unsigned long tsq = READ_ONCE(sk->sk_tsq_flags);
+
+	if (!READ_ONCE(sk->sk_send_head))
+		return false;
+	return tsq & TSQF_THROTTLED ||
+	       (sock_owned_by_user_nocheck(sk) && !(tsq & (TSQF_QUEUED | TCPF_TSQ_DEFERRED)));
 }
 
 void lowtail_trace_push(const struct sock *sk, u32 verdict, bool held, bool spliced)

@@ -68,7 +68,8 @@ impl Call<'_> {
         unsafe { bindings::lowtail_needs_internal_pacing(self.sk.as_ptr()) }
     }
 
-    /// Data was autocorked, and no TX completion has asked for a push since.
+    /// Data was autocorked, or is about to be, and no TX completion has asked for a push since. A
+    /// socket that is being written to just now counts when it has unsent data, whatever for.
     pub(crate) fn is_held(&self) -> bool {
         // SAFETY: By the type invariant.
         unsafe { bindings::lowtail_is_held(self.sk.as_ptr()) }
