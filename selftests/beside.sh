@@ -168,6 +168,14 @@ log_has() {
 # ftrace no longer calls the hook (beside/lowtail_unhook.c): within the interval of the module's own look
 # at it, 15 s, /proc and the log say so, and again when it is back.
 unhooked() {
+	local rc
+	goes_and_comes
+	rc=$?
+	! loaded lowtail_unhook || rmmod lowtail_unhook
+	rmmod autocork_policy && return "$rc"
+}
+
+goes_and_comes() {
 	local before
 	before=$(dmesg | grep -c 'hook on tcp_push() is')
 	load autocork_policy && hook_alone && says active || return
@@ -181,8 +189,7 @@ unhooked() {
 	rmmod lowtail_unhook && hook_alone || return
 	wait_for 40 says active && log_has 'the hook on tcp_push() is in effect again' || return
 	# Once each, not at every look.
-	expect "lines in the log" $((before + 2)) "$(dmesg | grep -c 'hook on tcp_push() is')" || return
-	rmmod autocork_policy
+	expect "lines in the log" $((before + 2)) "$(dmesg | grep -c 'hook on tcp_push() is')"
 }
 
 need ip python3 sysctl

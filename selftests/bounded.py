@@ -419,6 +419,12 @@ def add_safety(net):
 
     @suite.case("rmmod under the timer, 4 times: at once, and what is held leaves all the same")
     def _rmmod():
+        try:
+            rmmod()
+        finally:
+            modules.load(MODULE)
+
+    def rmmod():
         for _ in range(4):
             under(net, "bounded", LONGEST)
             several = [connect(net) for _ in range(4)]

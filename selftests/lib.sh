@@ -118,13 +118,14 @@ void() {
 
 # wait_for SECONDS COMMAND…: until it succeeds.
 wait_for() {
-	local try
-	for ((try = 0; try < $1 * 10; try++)); do
-		"${@:2}" && return
+	local end=$((SECONDS + $1))
+	until "${@:2}"; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "after $1 s still not: ${*:2}"
+			return 1
+		fi
 		sleep 0.1
 	done
-	echo "after $1 s still not: ${*:2}"
-	return 1
 }
 
 no_complaints() {

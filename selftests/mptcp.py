@@ -20,6 +20,7 @@ import ktap
 import modules
 from plugged import IPPROTO_MPTCP, MODULE, POLICY, TAIL, TCP_NODELAY, Plugged, need_plug
 
+SPLICE = "net.ipv4.tcp_splice_nodelay"
 DEADLINE = "net.ipv4.tcp_autocork_deadline_us"
 SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 284, 2, 3
 #: struct mptcp_subflow_data; struct tcp_info, where tcpi_notsent_bytes is; struct
@@ -184,6 +185,25 @@ def add_cases(net):
                 ktap.equal(net.since(before), {"left_nagle": 2}, f"counters under {policy}")
                 net.pull()
                 receive(far, FIRST + TAIL)
+
+
+    @suite.case("spliced data counts as written: MPTCP does not tell its subflows")
+    def _spliced():
+        net.sysctl(POLICY, "nodelay")
+        net.sysctl(SPLICE, 2)
+        with connection(net, socket.AF_INET, nodelay=False) as (near, far):
+            before = net.covered()
+            net.plug()
+            near.send(b"y" * FIRST)
+            out, into = os.pipe()
+            os.write(into, b"z" * TAIL)
+            ktap.equal(os.splice(out, near.fileno(), TAIL), TAIL, "bytes spliced")
+            os.close(out)
+            os.close(into)
+            ktap.equal((unsent(near), net.since(before)), ([TAIL], {"left_nagle": 2}),
+                       "bytes held, counters")
+            net.pull()
+            receive(far, FIRST + TAIL)
 
 
 class Net(Plugged):
