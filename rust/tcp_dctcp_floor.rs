@@ -153,11 +153,7 @@ impl CongestionControl for DctcpFloor {
             sk.switch_to(Pin::static_ref(&RENO));
             sk.clear_ect();
         }
-        // A SYN that was sent three times leaves a window of 1.
-        hold_floor(sk, sk.ca_state());
-        if sk.is_passive_open() {
-            pace(sk);
-        }
+        begin(sk);
     }
 
     fn in_ack_event(sk: &mut Sock<'_, Self, Control>) {
@@ -232,6 +228,11 @@ impl CongestionControl for RenoFloor {
 
     const NAME: &'static CStr = c"dctcpfloor-reno";
 
+    fn init(sk: &mut Sock<'_, Self, Init>) {
+        // A socket that fell back keeps this algorithm when it is connected again.
+        begin(sk);
+    }
+
     fn in_ack_event(sk: &mut Sock<'_, Self, Control>) {
         begin_ack(sk);
     }
@@ -265,6 +266,18 @@ impl CongestionControl for RenoFloor {
             ecn_bytes: 0,
             total_bytes: 0,
         }
+    }
+}
+
+/// The handshake is over, and core TCP has set the initial window: to 1 when a SYN was sent three
+/// times.
+fn begin<A>(sk: &mut Sock<'_, A, Init>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    hold_floor(sk, sk.ca_state());
+    if sk.is_passive_open() {
+        pace(sk);
     }
 }
 
