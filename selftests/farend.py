@@ -54,7 +54,7 @@ class Net:
         self.fd = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         self.queues = {}
         self.next_port = 20000
-        self.rto_min = None
+        self.rto_min, self.metrics = None, ""
         try:
             self.sysctl("net.ipv6.conf.default.accept_dad", 0)
             self.tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -79,10 +79,15 @@ class Net:
 
     def least_rto(self, time_text):
         """The route's rto_min. Long, unless RTOs are the matter: the host of a guest may stall."""
-        if time_text != self.rto_min:
+        self.route(time_text, self.metrics)
+
+    def route(self, rto_min, metrics=""):
+        """The routes to the far end: rto_min, and more of `ip route`'s metrics."""
+        if (rto_min, metrics) != (self.rto_min, self.metrics):
             for _, far in ADDRESSES.values():
-                self.run("ip", "route", "replace", far, "dev", "tun0", "rto_min", time_text)
-        self.rto_min = time_text
+                self.run("ip", "route", "replace", far, "dev", "tun0", "rto_min", rto_min,
+                         *metrics.split())
+        self.rto_min, self.metrics = rto_min, metrics
 
     @contextlib.contextmanager
     def inside(self):
@@ -239,7 +244,7 @@ class Connection:
         self.inbox = net.queues[family, self.port] = []
         self.seq, self.irs, self.una = 1000, 0, 0
         self.handshake = []
-        here, far = ADDRESSES[family]
+        here, _ = ADDRESSES[family]
         with net.inside():
             first = socket.socket(family, socket.SOCK_STREAM, protocol)
         first.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
@@ -250,13 +255,19 @@ class Connection:
         first.setblocking(False)
         first.bind((here, self.port))
         self.first, self.sock, self.deaf, self.rtt = first, None, deaf, rtt
-        if passive:
-            first.listen(1)
-            ecn_flags = {"none": 0, "rfc3168": ECE | CWR, "accecn": ECE | CWR | AE}[ecn]
-            self.inject(SYN | ecn_flags, options=self._syn_options(), window=65535)
+        self.open()
+
+    def open(self):
+        """Begins the handshake."""
+        if self.passive:
+            self.first.listen(1)
+            self.inject(SYN | self._ecn_setup(), options=self._syn_options(), window=65535)
         else:
             with contextlib.suppress(BlockingIOError):
-                first.connect((far, 80))
+                self.first.connect((ADDRESSES[self.family][1], 80))
+
+    def _ecn_setup(self):
+        return {"none": 0, "rfc3168": ECE | CWR, "accecn": ECE | CWR | AE}[self.ecn]
 
     def _syn_options(self):
         return struct.pack("!BBHBBBBBB", 2, 4, self.MSS, 1, 1, 4, 2, 1, 1)
@@ -368,6 +379,11 @@ class Connection:
     def dctcp(self):
         """What `ss -i` would show of DCTCP."""
         return Dctcp(self.sock.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 20))
+
+    def choose(self, algorithm):
+        """Another TCP_CONGESTION, whatever the connection is doing."""
+        sock = self.sock or self.first
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
 
     def algorithm(self):
         """TCP_CONGESTION."""

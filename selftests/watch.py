@@ -5,6 +5,8 @@
 #
 # bpftrace would read better, but takes half a minute to start where QEMU has no KVM. What it would
 # do for us, finding a member of struct tcp_sock, is the first half of this file.
+#
+# Pure ACKs are seen too, with a length of 0: no window governs them, and they leave with what it is.
 
 import os
 import struct
@@ -51,7 +53,10 @@ def write(path, text, flags=os.O_TRUNC):
 
 
 class Watch:
-    """Records the window of every transmission, by local port."""
+    """Records the window of every transmission, by local port.
+
+    A mark divides a connection's transmissions in those before it and those after it.
+    """
 
     def __init__(self):
         if not os.path.exists(f"{TRACING}/kprobe_events"):
@@ -60,13 +65,19 @@ class Watch:
             ktap.skip_all("no kprobe events (CONFIG_KPROBE_EVENTS)")
         self.seen = {}
         window = member_bits("tcp_sock", "snd_cwnd") // 8
+        length = member_bits("sk_buff", "len") // 8
         self.remove()
         # The port is struct sock_common's skc_num, the half word behind the destination port.
         write("kprobe_events", f"p:{NAME}/xmit __tcp_transmit_skb port=+14($arg1):u16 "
-                               f"cwnd=+{window}($arg1):u32\n", os.O_APPEND)
+                               f"cwnd=+{window}($arg1):u32 len=+{length}($arg2):u32\n", os.O_APPEND)
         os.mkdir(f"{TRACING}/instances/{NAME}")
         write(f"instances/{NAME}/buffer_size_kb", "4096")
         write(f"instances/{NAME}/events/{NAME}/xmit/enable", "1")
+
+    @staticmethod
+    def mark(port):
+        """From here on, what a connection sends is `after` its mark; a second mark moves it."""
+        write(f"instances/{NAME}/trace_marker", f"mark port={port}\n")
 
     @staticmethod
     def remove():
@@ -90,9 +101,15 @@ class Watch:
             for line in file:
                 if not line.startswith("#"):
                     fields = dict(f.split("=") for f in line.split() if f.count("=") == 1)
-                    self.seen.setdefault(int(fields["port"]), []).append(int(fields["cwnd"]))
+                    sent = self.seen.setdefault(int(fields["port"]), [])
+                    # A mark has a port, and no window.
+                    sent.append((int(fields["cwnd"]), int(fields["len"])) if "cwnd" in fields else None)
         self.remove()
 
-    def windows(self, port):
-        """The windows of all transmissions of a connection."""
-        return self.seen[port]
+    def windows(self, port, *, after=False, data=False):
+        """The windows of all transmissions of a connection, or of those after its mark, or of those
+        that carried data."""
+        sent = self.seen[port]
+        if after:
+            sent = sent[len(sent) - sent[::-1].index(None) :]
+        return [cwnd for cwnd, length in filter(None, sent) if length or not data]
