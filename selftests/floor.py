@@ -7,8 +7,11 @@
 # The window is read at every transmission. A case whose control stays at 2 or more is void.
 
 import atexit
+import os
 import random
+import shutil
 import socket
+import subprocess
 import time
 
 import ktap
@@ -17,8 +20,12 @@ from farend import ECE, LOSS, RECOVERY, Connection, Net
 from plays import FALLS, FLOOR, HOLDS, STOCK, Plays
 from watch import Watch
 
+#: The kernel's DCTCP in BPF, out of its selftests: a compared one, where bpf_dctcp.sh has built it.
+BPF = "bpf_dctcp"
+
 suite = ktap.Suite()
 plays = Plays()
+algorithms = [STOCK, FLOOR]
 
 
 def reordering_timer(c):
@@ -122,12 +129,25 @@ PLAYS = [
 WAIVED = [(rto, 1), (reordering_timer, 2), (third_sack, 2), (syn_sent_thrice, 1)]
 
 
+def register_bpf():
+    """Makes bpf_dctcp selectable until the end."""
+    built = f"{modules.HERE}/../out/bpf/{os.uname().release}/{BPF}.o"
+    # Beside the algorithm the object holds one that is there to be refused, so the exit status is 255.
+    if os.path.exists(built) and shutil.which("bpftool"):
+        subprocess.run(["bpftool", "struct_ops", "register", built], check=False, capture_output=True)
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
+        if BPF in file.read().split():
+            atexit.register(subprocess.run, ["bpftool", "struct_ops", "unregister", "name", "dctcp"],
+                            check=False, capture_output=True)
+            algorithms.append(BPF)
+
+
 def play(net):
     """Plays everything with both algorithms; the slow handshakes overlap."""
     opened = []
     for name, act, how, _ in PLAYS:
         net.least_rto("300ms" if act in (rto, undo) else "10s")
-        for algorithm in (STOCK, FLOOR):
+        for algorithm in algorithms:
             if how.get("ecn") == "accecn":
                 net.sysctl("net.ipv4.tcp_ecn", 3)
             opened.append((name, act, algorithm, Connection(net, algorithm, **how)))
@@ -176,6 +196,17 @@ def add_cases(watch, random_ports):
     def _can_fail():
         plays.stock_fails(watch, [(name, {}) for name, _, _, wanted in PLAYS if wanted == FALLS])
 
+    @suite.case("bpf_dctcp of the kernel's selftests falls where stock does")
+    def _bpf():
+        if BPF not in algorithms:
+            raise ktap.Skip("bpf_dctcp was not built, or not taken (selftests/bpf_dctcp.sh)")
+        falls = {}
+        for name, _, _, wanted in PLAYS:
+            ktap.equal(plays.played[name].get((BPF, "error")), None, f"what went wrong in {name}")
+            falls[name] = plays.lowest(watch, name, BPF) < 2
+            ktap.equal(falls[name], wanted == FALLS, f"{BPF} under 2 in {name}")
+        ktap.note(f"{BPF} is under 2 in {sum(falls.values())} of {len(falls)} cases")
+
     @suite.case("a peer of chance: 6 connections of 80 steps")
     def _chance():
         lowest = {a: min(min(watch.windows(p)) for p in random_ports[a]) for a in (STOCK, FLOOR)}
@@ -201,6 +232,7 @@ def main():
     modules.need_root("ip")
     modules.need_stock_dctcp()
     modules.load("tcp_dctcp_floor")
+    register_bpf()
 
     watch = Watch()
     atexit.register(watch.remove)

@@ -95,6 +95,11 @@ if [ -e "$TOP/selftests/faults/build.sh" ]; then
 		"$TOP/selftests/faults/build.sh"
 fi
 
+# A comparison that a test makes where it is there.
+if [[ " ${tests[*]} " == *" floor.py "* ]]; then
+	logged bpf "the kernel's DCTCP in BPF" "bpf_dctcp did not build" "read the lines above" "$TOP/selftests/bpf_dctcp.sh"
+fi
+
 mkdir -p "$out"
 for t in "${tests[@]}"; do rm -f "$out/$t".{started,tap,rc,dmesg,complaints}; done
 left=("${tests[@]}")
