@@ -354,7 +354,7 @@ fn segment_arrived(sk: &mut Sock<'_, DctcpFloor, Receive>, marked: bool) {
     connection.ce_state = marked;
 }
 
-/// Loss is answered by half the window, whatever alpha says (RFC 8257 §3.4).
+/// Loss is answered by half the window, whatever alpha says (RFC 8257 §3.5).
 fn react_to_loss<C: Window>(sk: &mut Sock<'_, DctcpFloor, C>) {
     let cwnd = sk.snd_cwnd();
     sk.data_mut().loss_cwnd = cwnd;

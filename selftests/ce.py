@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Marks in both directions, against stock dctcp in the same boot: what the receiver answers to each
-# change of CE, when it answers, and what the sender's alpha and threshold make of ECE and of loss.
+# change of CE, when it answers, and what the sender's alpha and threshold make of ECE and of loss; what
+# carries ECT. docs/rfc8257.md says which requirement of RFC 8257 each case shows.
 #
 # "At once" is before the write of the packet into the device has returned, so no clock is asked.
 
+import socket
+import struct
+import time
+
 import ktap
 import modules
-from farend import CE, CWR, ECE, ECT0, RECOVERY, Connection, Net
+from farend import CE, CWR, ECE, ECT0, NOT_ECT, RECOVERY, RST, Connection, Net
 
 STOCK, FLOOR = "dctcp", "dctcp_floor"
 
@@ -101,6 +106,32 @@ def add_receiver(net):
         ktap.equal(floor, [(200, False)], "answers")
         ktap.equal(floor, stock, "answers, as stock's")
 
+    @suite.case("CE and CWR on one segment: CWR is processed first, and the answer has ECE")
+    def _both_bits():
+        def act(c):
+            control(answers(c, c.data(100)))
+            c.wait(0.5)
+            # CE already, so that nothing but CWR is new; and once more while it is not.
+            return (answers(c, c.data(100, ecn=CE)) + answers(c, c.data(100, ecn=CE, flags=CWR))
+                    + answers(c, c.data(100)) + answers(c, c.data(100, ecn=CE, flags=CWR)))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(200, True), (300, True), (400, False), (500, True)], "answers")
+        ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("a segment without ECT leaves the CE state as it is: a deviation of core TCP's")
+    def _not_ect():
+        def act(c):
+            control(answers(c, c.data(100)))
+            c.wait(0.5)
+            seen = answers(c, c.data(100, ecn=CE))
+            seen += answers(c, c.data(100, ecn=NOT_ECT)) or answers(c, c.wait(0.5))
+            return seen + [c.dctcp().ce_state]
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(200, True), (300, True), True], "answers and CE state")
+        ktap.equal(floor, stock, "as stock's")
+
     @suite.case("marks at every place of a train of 12: every answer is stock's")
     def _train():
         def act(c):
@@ -189,6 +220,86 @@ def add_sender(net):
                 ktap.equal(floor[0][1], floor[0][0], "ssthresh after a mark with alpha 0")
 
 
+    @suite.case("marks of one window reduce once, and CWR says so once")
+    def _once():
+        def act(c):
+            c.write(8 * c.MSS)
+            thresholds, flags = [], []
+            for packet in range(1, 9):
+                flags += [bool(s.flags & CWR) for s in c.ack(packet, flags=ECE)]
+                flags += [bool(s.flags & CWR) for s in c.write(c.MSS)]
+                thresholds.append(c.info().ssthresh)
+            # All that was out when the first mark came is acknowledged: the next mark is a new one.
+            end = c.at(8)
+            sent = c.ack(to=(end + len(flags) * c.MSS) & 0xFFFFFFFF, flags=ECE) + c.write(2 * c.MSS)
+            flags += [bool(s.flags & CWR) for s in sent]
+            return thresholds, flags, c.info().ssthresh
+
+        stock, floor = each(net, act)
+        thresholds, flags, after = floor
+        ktap.note(f"ssthresh {thresholds}, then {after}; CWR {flags}")
+        ktap.equal(len(set(thresholds)), 1, "thresholds within a window")
+        ktap.equal(after < thresholds[0], True, "the next window's is less")
+        ktap.equal(sum(flags), 2, "segments with CWR")
+        ktap.equal(floor, stock, "as stock's")
+
+    @suite.case("the window at a mark is cwnd·(1 − alpha/2), packet by packet of a grid")
+    def _cwnd():
+        for start in (0, 300, 700, 1024):
+            with modules.Parameter("tcp_dctcp", "dctcp_alpha_on_init", start), \
+                 modules.Parameter("tcp_dctcp_floor", "dctcp_alpha_on_init", start):
+                def act(c):
+                    c.write(10 * c.MSS)
+                    before = c.info().cwnd
+                    for packet in range(1, 11):
+                        c.ack(packet, flags=ECE if packet == 1 else 0)
+                    c.write(c.MSS)
+                    c.ack(11)
+                    # The first ACK ends a window of its own: alpha is an ACK older than the mark.
+                    return before, c.info().ssthresh
+
+                stock, floor = each(net, act)
+            alpha = start - (start >> 4 or start)
+            alpha = min(1024, alpha + (1 << 6))
+            before, ssthresh = floor
+            ktap.note(f"alpha {start}, after the first window {alpha}: {before} -> {ssthresh}")
+            ktap.equal(ssthresh, max(2, before - (before * alpha >> 11)), "ssthresh")
+            ktap.equal(floor, stock, "as stock's")
+
+
+def add_ect(net):
+    """What carries ECT(0): RFC 8257 wants it on SYN, SYN-ACK and RST as well."""
+
+    def kinds(algorithm, how):
+        with Connection(net, algorithm, rtt=0.1, **how) as c:
+            sent = c.write(4 * c.MSS)
+            seen = {"SYN": c.handshake[0].ecn, "data": sent[0].ecn}
+            time.sleep(0.1)
+            again = [s for n in (2, 3, 4) for s in c.ack(0, sacks=[(1, n)])] or c.wait()
+            ktap.equal(again[0].seq, c.at(0), "the retransmission")
+            seen["retransmission"] = again[0].ecn
+            seen["pure ACK"] = [s for s in c.data(100) + c.data(100) if not s.length][0].ecn
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.sock.close()
+            reset = [s for s in c.now() if s.flags & RST]
+            seen["RST"] = reset[0].ecn
+            return seen
+
+    for family, version in ((socket.AF_INET, "IPv4"), (socket.AF_INET6, "IPv6")):
+        for passive in (False, True):
+            how = {"family": family, "passive": passive}
+
+            def ect(how=how):
+                stock, floor = kinds(STOCK, how), kinds(FLOOR, how)
+                ktap.note(f"{floor}")
+                wanted = dict.fromkeys(("SYN", "data", "pure ACK", "RST"), ECT0)
+                ktap.equal({k: v for k, v in floor.items() if k in wanted}, wanted, "ECT")
+                ktap.equal(floor, stock, "as stock's")
+
+            side = "SYN-ACK" if passive else "SYN"
+            suite.cases.append((f"{side}, data, ACKs and RST carry ECT(0), {version}", ect))
+
+
 def main():
     """Makes the cases and runs them."""
     modules.need_root("ip")
@@ -200,6 +311,7 @@ def main():
     net.sysctl("net.ipv4.tcp_slow_start_after_idle", 0)
     add_receiver(net)
     add_sender(net)
+    add_ect(net)
     suite.run()
 
 

@@ -64,7 +64,7 @@ impl Window {
 
 /// Slow-start threshold when the network marked: cwnd·(1 − α/2), at least 2 packets.
 ///
-/// RFC 8257 §3.3 step 9 and §3.5.
+/// RFC 8257 §3.3 step 9; the least value is RFC 5681's.
 pub(crate) fn ssthresh_marked(cwnd: u32, alpha: u32) -> u32 {
     cwnd.wrapping_sub(cwnd.wrapping_mul(alpha) >> (MAX_ALPHA_SHIFT + 1))
         .max(MIN_SSTHRESH)
@@ -72,7 +72,7 @@ pub(crate) fn ssthresh_marked(cwnd: u32, alpha: u32) -> u32 {
 
 /// Slow-start threshold when a packet was lost: half of cwnd, at least 2 packets.
 ///
-/// RFC 8257 §3.4: loss is answered as a conventional TCP answers it, whatever alpha says.
+/// RFC 8257 §3.5: loss is answered as a conventional TCP answers it, whatever alpha says.
 pub(crate) fn ssthresh_lost(cwnd: u32) -> u32 {
     (cwnd >> 1).max(MIN_SSTHRESH)
 }
