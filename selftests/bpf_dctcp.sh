@@ -4,7 +4,7 @@
 # Build the kernel's own DCTCP in BPF out of its selftests, for comparison:  selftests/bpf_dctcp.sh
 #
 # The source stays where the set-up unpacked it; the object is out/bpf/KVER/bpf_dctcp.o, which floor.py
-# registers in a guest.
+# and fallback.py register in a guest.
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/../virtme/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 #
-# With and without ECN: every value of tcp_ecn, against peers that know no ECN, RFC 3168 or AccECN,
-# from both sides of the handshake, as a table of outcomes that must be stock dctcp's.
+# With and without ECN (C13): every value of tcp_ecn, against peers that know no ECN, RFC 3168 or
+# AccECN, from both sides of the handshake, IPv4 and IPv6, as a table of outcomes that must be stock
+# dctcp's.
 #
 # Without ECN the connection goes on as Reno: no ECT on its packets, `ss` still answers. That the
 # floor holds there is floor.py's to show.
@@ -84,6 +85,21 @@ def add_ss(net):
                     ktap.equal(wanted in line, True, f"{wanted} in what ss shows of {algorithm}")
 
 
+def add_bpf(net):
+    """What the kernel's DCTCP in BPF does instead, for docs/features.md."""
+
+    @suite.case("bpf_dctcp without ECN: no fallback, ECT all the same; ss shows no alpha of it")
+    def _bpf():
+        if not modules.register_bpf_dctcp():
+            raise ktap.Skip("bpf_dctcp was not built, or not taken (selftests/bpf_dctcp.sh)")
+        net.sysctl("net.ipv4.tcp_ecn", 2)
+        with Connection(net, "bpf_dctcp", ecn="none") as c:
+            ktap.equal((c.algorithm(), c.write(100)[0].ecn), ("bpf_dctcp", ECT0), "algorithm and ECT")
+        with Connection(net, "bpf_dctcp", ecn="rfc3168") as c:
+            line = net.run("ss", "-tinH", f"sport = {c.port}")
+            ktap.equal(("bpf_dctcp" in line, "alpha" in line), (True, False), "what ss shows")
+
+
 def main():
     """Makes the cases and runs them."""
     modules.need_root("ip", "ss")
@@ -92,6 +108,7 @@ def main():
     net = Net()
     add_rows(net)
     add_ss(net)
+    add_bpf(net)
     suite.run()
 
 

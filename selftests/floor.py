@@ -7,11 +7,8 @@
 # The window is read at every transmission. A case whose control stays at 2 or more is void.
 
 import atexit
-import os
 import random
-import shutil
 import socket
-import subprocess
 import time
 
 import ktap
@@ -20,7 +17,7 @@ from farend import ECE, LOSS, RECOVERY, Connection, Net
 from plays import FALLS, FLOOR, HOLDS, STOCK, Plays
 from watch import Watch
 
-#: The kernel's DCTCP in BPF, out of its selftests: a compared one, where bpf_dctcp.sh has built it.
+#: A compared one, where it can be had.
 BPF = "bpf_dctcp"
 
 suite = ktap.Suite()
@@ -77,6 +74,18 @@ def undo(c):
     c.ack(4)
 
 
+def undo_recovery(c):
+    """A fast retransmission that turns out to be wrong: the first packet had arrived (DSACK)."""
+    c.write(2000)
+    time.sleep(SLOW["rtt"])
+    ktap.equal(c.ack(0, sacks=[(1, 2)]), [], "what the SACK alone makes it send")
+    ktap.equal([s.seq for s in c.wait()[:1]], [c.at(0)], "the first retransmission")
+    c.ack(2, sacks=[(0, 1)])
+    ktap.equal(c.info().ca_state != RECOVERY, True, "out of Recovery")
+    c.write(2000)
+    c.ack(4)
+
+
 def marked(c):
     """Every ACK carries ECE: CWR episode after CWR episode, alpha at its most."""
     packet = 0
@@ -102,6 +111,7 @@ SLOW = {"rtt": 0.1}
 NO_ECN = {"ecn": "none"}
 PASSIVE = {"passive": True}
 IPV6 = {"family": socket.AF_INET6}
+IPPROTO_MPTCP = 262
 
 # name, what happens, how the connection is opened, how stock compares.
 PLAYS = [
@@ -114,6 +124,8 @@ PLAYS = [
     ("Loss after two RTOs, active open, IPv4", rto, {}, FALLS),
     ("Loss after two RTOs, passive open, IPv6", rto, IPV6 | PASSIVE, FALLS),
     ("Loss that is undone (DSACK)", undo, {}, FALLS),
+    ("Loss that is undone (DSACK), passive open, IPv6", undo, IPV6 | PASSIVE, FALLS),
+    ("Recovery that is undone (DSACK)", undo_recovery, SLOW, FALLS),
     ("a SYN sent three times", syn_sent_thrice, {"deaf": 2}, FALLS),
     ("a SYN-ACK sent three times, IPv6", syn_sent_thrice, IPV6 | PASSIVE | {"deaf": 2}, FALLS),
     ("without ECN: Recovery by the reordering timer", reordering_timer, SLOW | NO_ECN, FALLS),
@@ -121,25 +133,15 @@ PLAYS = [
     ("without ECN: Loss after two RTOs", rto, NO_ECN, FALLS),
     ("without ECN: a SYN sent three times", syn_sent_thrice, NO_ECN | {"deaf": 2}, FALLS),
     ("with AccECN: Recovery by the reordering timer", reordering_timer, SLOW | {"ecn": "accecn"}, FALLS),
+    ("a socket of MPTCP, fallen back to TCP: Recovery by the third SACK", third_sack,
+     SLOW | {"protocol": IPPROTO_MPTCP}, FALLS),
     ("CWR: every ACK with ECE", marked, {}, HOLDS),
     ("CWR, then Recovery", marked_and_lost, {}, HOLDS),
 ]
 
 # With rto_floor=N. A SYN's timeouts are RTOs too: core TCP is in Loss when the handshake is over.
-WAIVED = [(rto, 1), (reordering_timer, 2), (third_sack, 2), (syn_sent_thrice, 1)]
-
-
-def register_bpf():
-    """Makes bpf_dctcp selectable until the end."""
-    built = f"{modules.HERE}/../out/bpf/{os.uname().release}/{BPF}.o"
-    # Beside the algorithm the object holds one that is there to be refused, so the exit status is 255.
-    if os.path.exists(built) and shutil.which("bpftool"):
-        subprocess.run(["bpftool", "struct_ops", "register", built], check=False, capture_output=True)
-    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
-        if BPF in file.read().split():
-            atexit.register(subprocess.run, ["bpftool", "struct_ops", "unregister", "name", "dctcp"],
-                            check=False, capture_output=True)
-            algorithms.append(BPF)
+WAIVED = [(rto, 1), (undo, 1), (syn_sent_thrice, 1),
+          (reordering_timer, 2), (third_sack, 2), (undo_recovery, 2), (marked, 2), (marked_and_lost, 2)]
 
 
 def play(net):
@@ -226,13 +228,21 @@ def add_cases(watch, random_ports):
             ktap.equal(entry.get((FLOOR, "error")), None, "errors")
             ktap.equal(lowest, wanted, f"least window of {act.__name__}")
 
+    @suite.case("rto_floor=N: after an RTO, every transmission has stock's window")
+    def _as_stock():
+        stock = watch.windows(plays.played["Loss after two RTOs, active open, IPv4"][STOCK])
+        floor = watch.windows(plays.played["rto_floor=N, rto"][FLOOR])
+        ktap.note(f"windows {floor}")
+        ktap.equal(floor, stock, "windows, transmission by transmission")
+
 
 def main():
     """Plays, then judges."""
     modules.need_root("ip")
     modules.need_stock_dctcp()
     modules.load("tcp_dctcp_floor")
-    register_bpf()
+    if modules.register_bpf_dctcp():
+        algorithms.append(BPF)
 
     watch = Watch()
     atexit.register(watch.remove)
@@ -246,7 +256,7 @@ def main():
     with modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"):
         for act, _ in WAIVED:
             deaf = 2 if act is syn_sent_thrice else 0
-            net.least_rto("300ms" if act is rto else "10s")
+            net.least_rto("300ms" if act in (rto, undo) else "10s")
             connection = Connection(net, FLOOR, deaf=deaf, **SLOW)
             plays.run(f"rto_floor=N, {act.__name__}", act, FLOOR, connection)
     watch.stop()

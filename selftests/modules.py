@@ -3,7 +3,9 @@
 # Where the modules under test come from, loading and parameters, for the tests in Python. The same
 # rules as in lib.sh: LOWTAIL_KO, the checkout (test-only modules, too), what is installed.
 
+import atexit
 import os
+import shutil
 import subprocess
 
 import ktap
@@ -58,6 +60,21 @@ def need_stock_dctcp():
     """Every comparison here has stock dctcp as its control."""
     if subprocess.run(["modprobe", "tcp_dctcp"], capture_output=True, check=False).returncode:
         ktap.skip_all("tcp_dctcp is missing (CONFIG_TCP_CONG_DCTCP), and it is the control")
+
+
+def register_bpf_dctcp():
+    """Makes the kernel's DCTCP in BPF selectable until the end, where bpf_dctcp.sh has built it and this
+    kernel takes it: True."""
+    built = f"{HERE}/../out/bpf/{os.uname().release}/bpf_dctcp.o"
+    # Beside the algorithm the object holds one that is there to be refused, so the exit status is 255.
+    if os.path.exists(built) and shutil.which("bpftool"):
+        subprocess.run(["bpftool", "struct_ops", "register", built], check=False, capture_output=True)
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
+        there = "bpf_dctcp" in file.read().split()
+    if there:
+        atexit.register(subprocess.run, ["bpftool", "struct_ops", "unregister", "name", "dctcp"],
+                        check=False, capture_output=True)
+    return there
 
 
 class Parameter:
