@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import ctypes
 import socket
+import statistics
 import struct
 import time
 
@@ -127,7 +128,7 @@ def loss_probe(c):
     c.write(2000)
     ktap.equal([s.seq for s in c.wait()], [c.at(1)], "the loss probe")
     # An ACK that came sooner than an RTT would be the first transmission's.
-    time.sleep(2 * SLOW["rtt"])
+    time.sleep(2 * c.info().rtt_us / 1e6)
     sent = c.ack(0, sacks=[(1, 2)]) or c.wait()
     ktap.equal([s.seq for s in sent[:1]], [c.at(0)], "the first retransmission")
     ktap.equal(c.info().ca_state, RECOVERY, "CA state")
@@ -174,6 +175,16 @@ def mtu_probe(c, *, lost=False):
 def mtu_probe_fails(c):
     """The probe is lost, and what was taken from the window for it comes back."""
     mtu_probe(c, lost=True)
+
+
+def silence(algorithm):
+    """Seconds until the next transmission, when two packets were to be sent and nothing comes back: how
+    many were sent, and how long it takes."""
+    with Connection(net, algorithm, rtt=0.02) as c:
+        sent = len(c.write(2000))
+        began = time.monotonic()
+        ktap.equal(c.next(2) is not None, True, "something is sent again")
+        return sent, time.monotonic() - began
 
 
 def idle(c):
@@ -486,10 +497,25 @@ def main():
     net = Net()
     net.sysctl("net.ipv4.tcp_ecn", 1)
     net.sysctl("net.ipv4.tcp_fastopen", 3)
+    # Segments go one by one, not by TSO's deferral, which is a matter of time.
+    net.run("ip", "link", "set", "tun0", "gso_max_segs", "1")
     for family in ADDRESSES:
         FastOpen.learn(family)
     play(PLAYS)
+    with sysctls(tcp_early_retrans=3), route("200ms", "initcwnd 1"):
+        silences = {a: [silence(a) for _ in range(3)] for a in (STOCK, FLOOR)}
     watch.stop()
+
+    @suite.case("C12: a lost packet costs its 200 ms where it was alone, a loss probe where two were out")
+    def _silence():
+        sent = {a: {n for n, _ in silences[a]} for a in (STOCK, FLOOR)}
+        took = {a: statistics.median(t for _, t in silences[a]) for a in (STOCK, FLOOR)}
+        ktap.note(f"packets out {sent}, seconds until the next {took}")
+        if sent[STOCK] != {1} or took[STOCK] < 0.2:
+            raise ktap.Void(f"{STOCK} sent more than one, or did not wait")
+        ktap.equal(sent[FLOOR], {2}, "packets out")
+        ktap.equal(took[FLOOR] < took[STOCK] / 2, True, f"{took[FLOOR]} s is less than half")
+
     for name, _, _, _, wanted, which in PLAYS:
         suite.cases.append((name, lambda n=name, w=wanted, k=which: plays.judge(watch, n, w, **k)))
     suite.cases.append(("with stock in our place the cases in which it falls would fail", lambda: plays.stock_fails(

@@ -83,6 +83,20 @@ unsafe_places() {
 	! files 'rust/*.rs' | grep -v ^rust/net/ | xargs grep -nE '^[^/"]*\bunsafe\b' | grep -vE 'unsafe_|forbid|deny'
 }
 
+# The tables in docs/ name cases of the tests, in double quotes: each must be there. A name may be cut off by "…".
+cases_in_docs() {
+	local where name bad=0
+	while IFS=: read -r where name; do
+		name=${name#\"} name=${name%\"}
+		name=${name%…}
+		grep -qF -- "${name% }" selftests/*.py selftests/*.sh || {
+			echo "$where: no test has a case '$name'"
+			bad=1
+		}
+	done < <(grep -oE '"[^"]+"' docs/window.md docs/rfc8257.md docs/features.md)
+	return $bad
+}
+
 echo "TAP version 13"
 if [ ${#kernel_rust[@]} -gt 0 ]; then
 	check "rustfmt: the kernel's style" "${rustfmt[@]}" --check "${kernel_rust[@]}"
@@ -95,5 +109,6 @@ if [ -e selftests/Cargo.toml ]; then
 fi
 check "shellcheck" shellcheck -x -P SCRIPTDIR "${scripts[@]}"
 check "SPDX headers" licences
+check "cases that docs/ names" cases_in_docs
 echo "1..$n"
 [ "$failed" = 0 ]
