@@ -13,7 +13,7 @@ import time
 
 import ktap
 import modules
-from farend import CE, CWR, ECE, ECT0, NOT_ECT, RECOVERY, RST, Connection, Net
+from farend import ACK, CE, CWR, ECE, ECT0, NOT_ECT, RECOVERY, RST, Connection, Net
 
 STOCK, FLOOR = "dctcp", "dctcp_floor"
 
@@ -56,7 +56,7 @@ def control(first):
 def add_receiver(net):
     """C10 and C11."""
 
-    @suite.case("CE begins while an ACK is delayed: the old ACK without ECE, then one with it")
+    @suite.case("CE begins while an ACK is delayed: the old ACK without ECE, then one with it (C10)")
     def _begins():
         def act(c):
             control(answers(c, c.data(100)))
@@ -66,7 +66,7 @@ def add_receiver(net):
         ktap.equal(floor, [(100, False), (200, True)], "answers")
         ktap.equal(floor, stock, "answers, as stock's")
 
-    @suite.case("CE ends while an ACK is delayed: the old ACK with ECE, then one without")
+    @suite.case("CE ends while an ACK is delayed: the old ACK with ECE, then one without (C10)")
     def _ends():
         def act(c):
             c.data(100, ecn=CE)
@@ -84,7 +84,7 @@ def add_receiver(net):
         ktap.equal(floor, [(100, True), (200, False)], "answers")
         ktap.equal(floor, stock, "answers, as stock's")
 
-    @suite.case("CE on a lone segment is acknowledged at once, with ECE; its end too, without")
+    @suite.case("CE on a lone segment is acknowledged at once, with ECE; its end too, without (C11)")
     def _lone():
         def act(c):
             control(answers(c, c.data(100)))
@@ -118,6 +118,20 @@ def add_receiver(net):
         stock, floor = both(net, act)
         ktap.equal(floor, [(200, True), (300, True), (400, False), (500, True)], "answers")
         ktap.equal(floor, stock, "answers, as stock's")
+
+    @suite.case("a pure ACK with CWR ends ECE until the next data: a deviation of core TCP's")
+    def _pure_cwr():
+        def act(c):
+            control(answers(c, c.data(100)))
+            c.wait(0.5)
+            seen = answers(c, c.data(100, ecn=CE))
+            c.inject(ACK | CWR)
+            seen.append([bool(s.flags & ECE) for s in c.write(10)])
+            return seen + (answers(c, c.data(100, ecn=CE)) or answers(c, c.wait(0.5)))
+
+        stock, floor = both(net, act)
+        ktap.equal(floor, [(200, True), [False], (300, True)], "answers, and ECE on data")
+        ktap.equal(floor, stock, "as stock's")
 
     @suite.case("a segment without ECT leaves the CE state as it is: a deviation of core TCP's")
     def _not_ect():
@@ -173,7 +187,7 @@ def each(net, act, **how):
 def add_sender(net):
     """C14, C15, and the reaction to marks."""
 
-    @suite.case("alpha rises with marks and goes back to 0, all the way, when they stop")
+    @suite.case("alpha rises with marks and goes back to 0, all the way, when they stop (C14)")
     def _alpha():
         stock, floor = each(net, lambda c: list(windows(c, 110, lambda i: 5 <= i < 20)))
         ktap.note(f"alpha: {floor[:6]} … {floor[17:22]} … {floor[80:84]} …")
@@ -187,7 +201,29 @@ def add_sender(net):
         stock, floor = each(net, lambda c: list(windows(c, 60, lambda i: i % 7 in (0, 3))))
         ktap.equal(floor, stock, "alpha, window by window, as stock's")
 
-    @suite.case("a mark reduces by alpha, a loss halves, also where nothing was marked")
+    @suite.case("alpha follows the counter of a peer with Accurate ECN as stock's does")
+    def _accurate():
+        def act(c):
+            ktap.equal(c.accurate, True, "Accurate ECN was agreed on")
+            seen = []
+            for i in range(60):
+                c.write(2 * c.MSS)
+                for packet in (2 * i + 1, 2 * i + 2):
+                    c.ack(packet, marks=int(i % 7 in (0, 3)))
+                seen.append((c.dctcp().alpha, c.info().cwnd))
+            return seen
+
+        net.sysctl("net.ipv4.tcp_ecn", 3)
+        try:
+            stock, floor = each(net, act, ecn="accecn")
+        finally:
+            net.sysctl("net.ipv4.tcp_ecn", 1)
+        ktap.note(f"(alpha, cwnd): {floor[:4]} … {floor[-4:]}")
+        if not any(after > before for (before, _), (after, _) in zip(stock, stock[1:])):
+            raise ktap.Void("stock's alpha did not rise with marks")
+        ktap.equal(floor, stock, "alpha and window, as stock's")
+
+    @suite.case("a mark reduces by alpha, a loss halves, also where nothing was marked (C15)")
     def _reduce():
         def act(c):
             seen = []

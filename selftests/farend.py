@@ -243,7 +243,7 @@ class Connection:
         self.port, self.far_port = net.port(), 80
         self.inbox = net.queues[family, self.port] = []
         self.seq, self.irs, self.una = 1000, 0, 0
-        self.handshake = []
+        self.handshake, self.marks = [], 0
         here, _ = ADDRESSES[family]
         with net.inside():
             first = socket.socket(family, socket.SOCK_STREAM, protocol)
@@ -347,8 +347,14 @@ class Connection:
         """The sequence number where packet number `packet` of full ones begins, from 0."""
         return (self.irs + 1 + packet * self.MSS) & 0xFFFFFFFF
 
-    def ack(self, packets=None, *, sacks=(), flags=0, to=None, **more):
-        """The peer acknowledges the first `packets` packets and, selectively, `sacks`."""
+    def _ace(self):
+        """Accurate ECN's counter of packets that arrived with CE, which begins at 5, as flags."""
+        counter = 5 + self.marks
+        return sum(flag for bit, flag in ((1, ECE), (2, CWR), (4, AE)) if counter & bit)
+
+    def ack(self, packets=None, *, sacks=(), flags=0, to=None, marks=0, **more):
+        """The peer acknowledges the first `packets` packets and, selectively, `sacks`; with Accurate
+        ECN, it has seen `marks` more of them with CE."""
         if to is not None:
             self.una = to
         elif packets is not None:
@@ -358,16 +364,16 @@ class Connection:
             options = struct.pack("!BBBB", 1, 1, 5, 2 + 8 * len(sacks))
             for first, last in sacks:
                 options += struct.pack("!II", self.at(first), self.at(last))
+        self.marks += marks
         if self.accurate and not flags:
-            # No CE so far: the counter stands at its initial 5.
-            flags = AE | ECE
+            flags = self._ace()
         self.inject(ACK | flags, options=options, **more)
         return self.now()
 
     def data(self, length, ecn=ECT0, flags=0):
         """The peer sends data; returns what the kernel answers at once."""
         if self.accurate:
-            flags |= AE | ECE
+            flags |= self._ace()
         self.inject(ACK | PSH | flags, length=length, ecn=ecn)
         self.seq += length
         return self.now()

@@ -24,7 +24,7 @@ class Plays:
             with connection as c:
                 act(c)
                 entry[algorithm, "cwnd after"] = c.info().cwnd
-        except AssertionError as error:
+        except (AssertionError, OSError) as error:
             entry[algorithm, "error"] = str(error)
 
     def lowest(self, watch, name, algorithm, **which):
