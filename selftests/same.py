@@ -126,6 +126,14 @@ def main():
         if steps < 50 * SCRIPTS or reduced < 4 or recovered < 4:
             raise ktap.Void("too little happened")
 
+    @suite.case("rto_floor=N: the same, where no timer fires")
+    def _without_timers():
+        with modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"):
+            steps = sum(agree(net, seed)[1] for seed in range(SCRIPTS // 4))
+        ktap.note(f"{steps} steps compared")
+        if steps < 50 * (SCRIPTS // 4):
+            raise ktap.Void("too little happened")
+
     suite.run()
 
 
