@@ -175,7 +175,7 @@ def add_deadline(net):
             c.close()
             if not stalled:
                 ktap.equal(packets, [[1000, 1000, 1000, 4 * TAIL], [], []], "packets")
-                ktap.equal(counters, {"bounded": 5, "held": 4, "deadlines": 1,
+                ktap.equal(counters, {"bounded": 5, "held": 1, "deadlines": 1,
                                       "flushed_by_deadline": 1}, "counters")
                 return
         raise ktap.Void("the host stood still five times")

@@ -58,8 +58,11 @@ void lowtail_work_schedule(struct delayed_work *work, unsigned int msecs);
 u8 lowtail_nonagle(const struct sock *sk);
 bool lowtail_on_loopback_route(const struct sock *sk);
 bool lowtail_has_ktls(const struct sock *sk);
-/* What lowtail_bound_hold() found: no hold, a hold under a timer, one that a timer was set for. */
-enum { LOWTAIL_NOT_HELD, LOWTAIL_HELD, LOWTAIL_HELD_AND_SET };
+/*
+ * What lowtail_bound_hold() found: no hold, or one that goes on under its timer; a new one under a
+ * timer; one that a timer was set for.
+ */
+enum { LOWTAIL_NO_NEW_HOLD, LOWTAIL_HELD, LOWTAIL_HELD_AND_SET };
 u32 lowtail_bound_hold(struct sock *sk, int size_goal, u32 usecs);
 struct sock *lowtail_pacing_timer_sock(struct hrtimer *timer);
 bool lowtail_needs_internal_pacing(const struct sock *sk);

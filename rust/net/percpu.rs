@@ -40,11 +40,11 @@ impl<const N: usize> Counters<N> {
     }
 
     /// Adds 1 to counter `i`. From any context; out of range counts nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn inc(&self, i: usize) {
         if i < N {
             // SAFETY: By the type invariant, and `i` is in range.
-            unsafe { bindings::lowtail_percpu_inc(self.counters.as_ptr(), i as u32) };
+            unsafe { this_cpu_inc(self.counters.as_ptr().wrapping_add(i)) };
         }
     }
 
@@ -56,6 +56,37 @@ impl<const N: usize> Counters<N> {
         // SAFETY: By the type invariant, and `i` is in range.
         unsafe { bindings::lowtail_percpu_sum(self.counters.as_ptr(), i as u32) }
     }
+}
+
+/// `this_cpu_inc()`: one instruction, which no interrupt can divide.
+///
+/// # Safety
+///
+/// `counter` must be in a per-CPU allocation.
+#[cfg(all(CONFIG_X86_64, CONFIG_SMP))]
+#[inline(always)]
+unsafe fn this_cpu_inc(counter: *mut u64) {
+    // SAFETY: On x86-64 a per-CPU pointer is an offset from GS, which is this CPU's base; by the
+    // safety requirement there is a `u64` at it.
+    unsafe {
+        core::arch::asm!(
+            "inc qword ptr gs:[{counter}]",
+            counter = in(reg) counter,
+            options(nostack)
+        )
+    };
+}
+
+/// `this_cpu_inc()`.
+///
+/// # Safety
+///
+/// `counter` must be in a per-CPU allocation.
+#[cfg(not(all(CONFIG_X86_64, CONFIG_SMP)))]
+#[inline(always)]
+unsafe fn this_cpu_inc(counter: *mut u64) {
+    // SAFETY: By the safety requirement.
+    unsafe { bindings::lowtail_percpu_inc(counter, 0) };
 }
 
 impl<const N: usize> Drop for Counters<N> {

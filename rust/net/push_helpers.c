@@ -59,23 +59,26 @@ static bool would_autocork(const struct sock *sk, int size_goal)
  * and knows about sockets that are owned, closed or gone: it holds a reference, and
  * tcp_clear_xmit_timers() cancels it. One that is set for pacing lets nothing out any earlier.
  *
- * Every hold needs a timer that expires within @usecs. One that is queued will, so there is nothing
- * to do for the holds that follow a first one. When none is going on (TSQ_THROTTLED is clear) and
- * half of the time is over, the timer is put off instead of letting it cut the new hold short: as
- * long as completions come in time it is moved now and then, and never expires.
+ * Every hold needs a timer that expires within @usecs. While one goes on (TSQ_THROTTLED) under a timer,
+ * more writes change nothing: this is what happens to most writes of a stream, so it is asked first.
+ * When a hold begins and the timer of an earlier one is still queued, it will do; but with less than
+ * half of the time left it is put off instead of letting it cut the new hold short: as long as
+ * completions come in time it is moved now and then, and never expires.
  */
 u32 lowtail_bound_hold(struct sock *sk, int size_goal, u32 usecs)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+	bool queued = hrtimer_is_queued(timer);
 	ktime_t whole;
 
+	if (queued && test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags))
+		return LOWTAIL_NO_NEW_HOLD;
 	if (!would_autocork(sk, size_goal))
-		return LOWTAIL_NOT_HELD;
+		return LOWTAIL_NO_NEW_HOLD;
 
 	whole = us_to_ktime(usecs);
-	if (hrtimer_is_queued(timer)) {
-		if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) || tcp_needs_internal_pacing(sk) ||
-		    hrtimer_get_remaining(timer) > whole / 2)
+	if (queued) {
+		if (tcp_needs_internal_pacing(sk) || hrtimer_get_remaining(timer) > whole / 2)
 			return LOWTAIL_HELD;
 		/* A timer that is taken off the queue leaves its reference to us. */
 		if (hrtimer_try_to_cancel(timer) != 1)

@@ -48,9 +48,9 @@ pub(crate) struct Call<'a> {
 /// What [`Call::bound_hold`] found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Nothing is about to be held.
+    /// Nothing is about to be held, or more is about to be held in a hold that has its timer.
     None,
-    /// The buffer is about to be held, and a timer that is set already expires in time. A
+    /// A hold is about to begin: the buffer is about to be held, and a timer that is set already expires in time. A
     /// completion may free it before `tcp_push()` looks itself; nothing makes it hold more.
     Bounded,
     /// The same, and a timer had to be set.

@@ -183,9 +183,9 @@ pub(crate) enum Verdict {
 pub(crate) enum Counter {
     /// Pushes by verdict.
     Verdict(Verdict),
-    /// Pushes that autocorking was about to hold under `bounded`.
+    /// Holds that were about to begin under `bounded`, as TCPAutoCorking counts them.
     Held,
-    /// Deadlines set for them: one serves every push until it expires.
+    /// Deadlines set for them: one serves every hold until it expires.
     Deadlines,
     /// Deadlines that found the data still held, and sent it.
     FlushedByDeadline,
