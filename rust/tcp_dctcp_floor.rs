@@ -119,8 +119,16 @@ struct Connection {
     prior_rcv_nxt: u32,
     /// The window before the last reduction, in packets, for undo.
     loss_cwnd: u32,
-    /// `lsndtime` for which underuse of the window has been judged, in jiffies.
+    /// SND.NXT up to which underuse of the window has been judged.
     judged: u32,
+    /// When core TCP was last about to send, in jiffies.
+    asked: u32,
+    /// `write_seq` then: data up to here is not newly queued.
+    queued: u32,
+    /// `snd_wnd` then, or after the last ACK of something in flight; in bytes.
+    peer_window: u32,
+    /// SND.NXT after which idle time has been measured.
+    measured: u32,
     /// The last segment that arrived was marked.
     ce_state: bool,
     /// An ACK is being processed, and `cong_control` will follow.
@@ -140,15 +148,7 @@ impl CongestionControl for DctcpFloor {
     const NEEDS_ECN: bool = true;
 
     fn init(sk: &mut Sock<'_, Self, Init>) {
-        if sk.uses_ecn() || sk.is_unconnected() {
-            *sk.data_mut() = Connection {
-                prior_rcv_nxt: sk.rcv_nxt(),
-                alpha: ALPHA_ON_INIT.get(),
-                judged: sk.lsndtime(),
-                plb: Plb::new(),
-                ..observation_window(sk)
-            };
-        } else {
+        if !sk.uses_ecn() && !sk.is_unconnected() {
             // No ECN, no DCTCP. ECT was set during the handshake and must go.
             sk.switch_to(Pin::static_ref(&RENO));
             sk.clear_ect();
@@ -275,6 +275,17 @@ fn begin<A>(sk: &mut Sock<'_, A, Init>)
 where
     A: CongestionControl<Data = Connection>,
 {
+    *sk.data_mut() = Connection {
+        prior_rcv_nxt: sk.rcv_nxt(),
+        alpha: ALPHA_ON_INIT.get(),
+        judged: sk.snd_nxt(),
+        asked: jiffies32(),
+        queued: sk.write_seq(),
+        peer_window: sk.snd_wnd(),
+        measured: sk.snd_nxt().wrapping_sub(1),
+        plb: Plb::new(),
+        ..observation_window(sk)
+    };
     hold_floor(sk, sk.ca_state());
     if sk.is_passive_open() {
         pace(sk);
@@ -377,7 +388,12 @@ fn control_window<A>(sk: &mut Sock<'_, A, Control>, ack: Ack)
 where
     A: CongestionControl<Data = Connection>,
 {
-    sk.data_mut().in_ack = false;
+    let peer_window = sk.snd_wnd();
+    let connection = sk.data_mut();
+    connection.in_ack = false;
+    // Idle time is measured when the peer's window changes while nothing is in flight, that is by
+    // ACKs that end before they come here.
+    connection.peer_window = peer_window;
 
     if sk.ca_state().is_reducing() {
         reduce(
@@ -472,24 +488,36 @@ where
     A: CongestionControl<Data = Connection>,
 {
     judge_underuse(sk);
-    if sk.packets_out() == 0 && sk.has_unsent_data() {
-        restart_after_idle(sk);
-    }
+    restart_after_idle(sk);
     hold_floor(sk, sk.ca_state());
 }
 
 /// The window decays while nothing is sent (`tcp_slow_start_after_idle_check()`). Core TCP measures
-/// the idle time when data is queued, we when it is sent: the two differ for data that waited
-/// longer than an RTO in a corked socket.
+/// the idle time when data is queued, and when the peer's window changes while data waits; we, when
+/// it is about to send next, which it is right after that. Data that waits longer, for a cork or for
+/// pacing, is not measured again.
 fn restart_after_idle<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
 {
     let now = jiffies32();
-    let idle = now.wrapping_sub(sk.lsndtime());
-    if !sk.slow_start_after_idle() {
+    let last = sk.data();
+    *sk.data_mut() = Connection {
+        asked: now,
+        queued: sk.write_seq(),
+        peer_window: sk.snd_wnd(),
+        ..last
+    };
+    if sk.packets_out() != 0 || !sk.has_unsent_data() || !sk.slow_start_after_idle() {
         return;
     }
+    let queued = last.queued != sk.write_seq() && last.measured != sk.snd_nxt();
+    if !queued && last.peer_window == sk.snd_wnd() {
+        return;
+    }
+    sk.data_mut().measured = sk.snd_nxt();
+
+    let idle = now.wrapping_sub(sk.lsndtime());
     if let Some(after) = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd()) {
         sk.set_snd_ssthresh(after.ssthresh);
         sk.set_snd_cwnd(after.cwnd);
@@ -499,17 +527,21 @@ where
 }
 
 /// The window decays while the application does not fill it (`tcp_cwnd_application_limited()`).
-/// Core TCP judges at the end of each transmission; we, at the first callback after it, with the
-/// time of that transmission.
+/// Core TCP judges at the end of each transmission of new data; we, at the first callback after it,
+/// with the time of that transmission. `lsndtime` is not that time: retransmissions change it too.
 fn judge_underuse<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
 {
-    let sent = sk.lsndtime();
-    if sk.data().judged == sent {
+    let Connection {
+        judged,
+        asked: sent,
+        ..
+    } = sk.data();
+    if judged == sk.snd_nxt() {
         return;
     }
-    sk.data_mut().judged = sent;
+    sk.data_mut().judged = sk.snd_nxt();
 
     let unused = sent.wrapping_sub(sk.snd_cwnd_stamp()) as i32;
     if unused < sk.rto() as i32 || sk.is_cwnd_limited() || !sk.slow_start_after_idle() {

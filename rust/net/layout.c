@@ -56,7 +56,9 @@ int main(void)
 	DEFINE(TP_SND_NXT, offsetof(struct tcp_sock, snd_nxt));
 	DEFINE(TP_SND_SSTHRESH, offsetof(struct tcp_sock, snd_ssthresh));
 	DEFINE(TP_SND_UNA, offsetof(struct tcp_sock, snd_una));
+	DEFINE(TP_SND_WND, offsetof(struct tcp_sock, snd_wnd));
 	DEFINE(TP_SRTT_US, offsetof(struct tcp_sock, srtt_us));
 	DEFINE(TP_UNDO_MARKER, offsetof(struct tcp_sock, undo_marker));
+	DEFINE(TP_WRITE_SEQ, offsetof(struct tcp_sock, write_seq));
 	return 0;
 }

@@ -77,6 +77,8 @@ agree! {
     offset_of!(tcp_sock, snd_nxt) => TP_SND_NXT,
     offset_of!(tcp_sock, snd_ssthresh) => TP_SND_SSTHRESH,
     offset_of!(tcp_sock, snd_una) => TP_SND_UNA,
+    offset_of!(tcp_sock, snd_wnd) => TP_SND_WND,
     offset_of!(tcp_sock, srtt_us) => TP_SRTT_US,
     offset_of!(tcp_sock, undo_marker) => TP_UNDO_MARKER,
+    offset_of!(tcp_sock, write_seq) => TP_WRITE_SEQ,
 }

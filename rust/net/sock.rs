@@ -150,6 +150,10 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         snd_una: u32 = snd_una;
         /// SND.NXT.
         snd_nxt: u32 = snd_nxt;
+        /// The sequence number after the last byte that is queued.
+        write_seq: u32 = write_seq;
+        /// The window that the peer advertises, in bytes.
+        snd_wnd: u32 = snd_wnd;
         /// RCV.NXT.
         rcv_nxt: u32 = rcv_nxt;
         /// Sender's maximum segment size, in bytes.
