@@ -14,6 +14,8 @@ export KVER UPDATE V
 
 SCENARIOS ?=
 TESTS ?=
+STEPS ?=
+SEED ?=
 IN_ROOT := virtme/enter.sh --
 RELEASE = out/cargo/release
 
@@ -79,6 +81,12 @@ host-test: ## unit and property tests of the pure code, on the host
 	@virtme/programs.sh
 	@$(IN_ROOT) cargo test --locked --offline --manifest-path selftests/Cargo.toml
 
+oracle: ## dctcp_floor's window against the kernel's own C (STEPS=10000000, SEED=…)
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@$(IN_ROOT) env STEPS="$(STEPS)" SEED="$(SEED)" \
+		cargo run -q --locked --offline --manifest-path selftests/Cargo.toml -p oracle
+
 lint: ## rustfmt, clippy, shellcheck, house rules
 	@virtme/setup.sh
 	@virtme/programs.sh
@@ -112,5 +120,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios bench kselftest host-test lint fmt \
+.PHONY: run test shell setup modules preflight programs scenarios bench kselftest host-test oracle lint fmt \
 	install uninstall clean distclean help
