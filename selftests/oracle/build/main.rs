@@ -592,7 +592,7 @@ fn variants(out: &Path) -> String {
     let mut text = String::new();
     let mut module = |name: &str| {
         text += &format!(
-            "#[path = \"{}\"]\n#[allow(warnings, clippy::undocumented_unsafe_blocks)]\n\
+            "#[path = \"{}\"]\n#[allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks)]\n\
              #[rustfmt::skip]\nmod {name};\n",
             out.join(name).join("tcp_dctcp_floor.rs").display()
         );

@@ -65,9 +65,9 @@ pub fn shrink(pair: &mut Pair, history: &History) -> History {
         }
 
         // Take defaults.
-        for which in 0..DEFAULTS.len() {
+        for (which, default) in DEFAULTS.into_iter().enumerate() {
             let mut tried = best.clone();
-            tried.parameters[which] = DEFAULTS[which];
+            tried.parameters[which] = default;
             if tried != best && fails(&mut tried) {
                 best = tried;
             }

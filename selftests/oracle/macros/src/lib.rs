@@ -15,18 +15,17 @@ pub fn vtable(_arguments: TokenStream, item: TokenStream) -> TokenStream {
         panic!("#[vtable]: not a trait and not an implementation");
     };
     let inside: Vec<TokenTree> = body.stream().into_iter().collect();
-    let names = inside
-        .windows(2)
-        .filter(|pair| is_word(&pair[0], "fn"))
-        .map(|pair| pair[1].to_string().to_uppercase());
-    let constants: String = names
-        .map(|name| {
-            format!(
-                "#[allow(missing_docs)] const HAS_{name}: bool = {};",
-                !is_trait
-            )
-        })
-        .collect();
+    let mut constants = String::new();
+    for pair in inside.windows(2).filter(|pair| is_word(&pair[0], "fn")) {
+        let name = pair[1].to_string().to_uppercase();
+        constants += "#[allow(missing_docs)] const HAS_";
+        constants += &name;
+        constants += if is_trait {
+            ": bool = false;"
+        } else {
+            ": bool = true;"
+        };
+    }
     let mut stream = parse(&constants);
     stream.extend(inside);
     tokens.push(Group::new(Delimiter::Brace, stream).into());
