@@ -265,6 +265,6 @@ pub(crate) const IN_RUST: &[Planted] = &[
         "        ..\n    } = sk.data();\n    let sent = sk.lsndtime();\n    if judged == sent {\n        return;\n    }\n    sk.data_mut().judged = sent;\n",
     ),
     plant("r_pace", "pacing: the ratio of slow start at half of ssthresh", "self.cwnd < self.ssthresh / 2", "self.cwnd <= self.ssthresh / 2"),
-    plant("r_pace_open", "a passive open has no pacing rate", "        if sk.is_passive_open() {\n            pace(sk);\n        }\n", ""),
+    plant("r_pace_open", "a passive open has no pacing rate", "    if sk.is_passive_open() {\n        pace(sk);\n    }\n", ""),
     plant("r_fallback", "without ECN the window reacts as with it", "            sk.switch_to(Pin::static_ref(&RENO));\n", ""),
 ];
