@@ -27,7 +27,10 @@ use kernel::prelude::*;
 use dctcp::{
     alpha,
     ce,
-    floor::Floor,
+    floor::{
+        Floor,
+        MIN_CWND, //
+    },
     idle,
     pacing::Pace,
     prr, //
@@ -207,7 +210,7 @@ impl CongestionControl for DctcpFloor {
     }
 
     fn get_info(sk: &Sock<'_, Self, InfoOnly>) -> Info {
-        let connection = sk.data();
+        let connection = sk.snapshot();
         let window = observed(sk, &connection);
         Info::Dctcp {
             enabled: true,
@@ -286,7 +289,7 @@ where
         plb: Plb::new(),
         ..observation_window(sk)
     };
-    hold_floor(sk, sk.ca_state());
+    hold_floor(sk);
     if sk.is_passive_open() {
         pace(sk);
     }
@@ -318,7 +321,7 @@ where
 
 /// A window of data was acknowledged: PLB and alpha learn what fraction of it was marked.
 fn end_observation_window(sk: &mut Sock<'_, DctcpFloor, Control>) {
-    let window = observed(sk, &sk.data());
+    let window = observed(sk, sk.data());
     if let Some(ce_ratio) = window.ce_ratio() {
         sk.with_plb(
             |c| &mut c.plb,
@@ -329,16 +332,12 @@ fn end_observation_window(sk: &mut Sock<'_, DctcpFloor, Control>) {
         );
     }
 
-    let connection = sk.data();
-    *sk.data_mut() = Connection {
-        alpha: window.next_alpha(connection.alpha, SHIFT_G.get()),
-        ..Connection {
-            next_seq: sk.snd_nxt(),
-            old_delivered: sk.delivered(),
-            old_delivered_ce: sk.delivered_ce(),
-            ..connection
-        }
-    };
+    let (next_seq, delivered, delivered_ce) = (sk.snd_nxt(), sk.delivered(), sk.delivered_ce());
+    let connection = sk.data_mut();
+    connection.alpha = window.next_alpha(connection.alpha, SHIFT_G.get());
+    connection.next_seq = next_seq;
+    connection.old_delivered = delivered;
+    connection.old_delivered_ce = delivered_ce;
 }
 
 /// The receiver's side: marks go back as ECE, and every change at once.
@@ -347,7 +346,7 @@ fn segment_arrived(sk: &mut Sock<'_, DctcpFloor, Receive>, marked: bool) {
         ce_state,
         prior_rcv_nxt,
         ..
-    } = sk.data();
+    } = *sk.data();
 
     let reaction = ce::on_segment(ce_state, marked, sk.is_ack_delayed());
     if reaction.ack_pending_with_old_state {
@@ -408,7 +407,7 @@ where
         sk.reno_cong_avoid(ack.ack, ack.delivered);
         sk.set_snd_cwnd_stamp(jiffies32());
     }
-    hold_floor(sk, sk.ca_state());
+    hold_floor(sk);
     pace(sk);
 }
 
@@ -418,11 +417,7 @@ fn may_raise<A>(sk: &Sock<'_, A, Control>, ack: Ack) -> bool
 where
     A: CongestionControl<Data = Connection>,
 {
-    if sk.reordering() > sk.sysctl_reordering() {
-        ack.progressed()
-    } else {
-        ack.acknowledged_data()
-    }
+    ack.acknowledged_data() || (ack.progressed() && sk.reordering() > sk.sysctl_reordering())
 }
 
 /// One step of PRR (`tcp_cwnd_reduction()`).
@@ -479,7 +474,7 @@ where
     }
 
     // After an RTO core TCP has just set the window to what is in flight and one packet.
-    hold_floor(sk, new);
+    hold_floor_in(sk, new);
 }
 
 /// Core TCP is about to look at the window.
@@ -489,7 +484,7 @@ where
 {
     judge_underuse(sk);
     restart_after_idle(sk);
-    hold_floor(sk, sk.ca_state());
+    hold_floor(sk);
 }
 
 /// The window decays while nothing is sent (`tcp_slow_start_after_idle_check()`). Core TCP measures
@@ -500,25 +495,25 @@ fn restart_after_idle<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
 {
-    let now = jiffies32();
-    let last = sk.data();
-    *sk.data_mut() = Connection {
-        asked: now,
-        queued: sk.write_seq(),
-        peer_window: sk.snd_wnd(),
-        ..last
-    };
+    let (now, write_seq, snd_wnd, snd_nxt) =
+        (jiffies32(), sk.write_seq(), sk.snd_wnd(), sk.snd_nxt());
+    let connection = sk.data_mut();
+    let queued = connection.queued != write_seq && connection.measured != snd_nxt;
+    let window_changed = connection.peer_window != snd_wnd;
+    connection.asked = now;
+    connection.queued = write_seq;
+    connection.peer_window = snd_wnd;
+    if !queued && !window_changed {
+        return;
+    }
     if sk.packets_out() != 0 || !sk.has_unsent_data() || !sk.slow_start_after_idle() {
         return;
     }
-    let queued = last.queued != sk.write_seq() && last.measured != sk.snd_nxt();
-    if !queued && last.peer_window == sk.snd_wnd() {
-        return;
-    }
-    sk.data_mut().measured = sk.snd_nxt();
+    sk.data_mut().measured = snd_nxt;
 
     let idle = now.wrapping_sub(sk.lsndtime());
-    if let Some(after) = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd()) {
+    if idle::is_idle(idle, sk.rto()) {
+        let after = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd());
         sk.set_snd_ssthresh(after.ssthresh);
         sk.set_snd_cwnd(after.cwnd);
         sk.set_snd_cwnd_stamp(now);
@@ -537,7 +532,7 @@ where
         judged,
         asked: sent,
         ..
-    } = sk.data();
+    } = *sk.data();
     if judged == sk.snd_nxt() {
         return;
     }
@@ -569,8 +564,19 @@ where
     }
 }
 
+/// Raises the window to the floor.
+fn hold_floor<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    if sk.snd_cwnd() < MIN_CWND {
+        hold_floor_in(sk, sk.ca_state());
+    }
+}
+
 /// Raises the window to the floor that holds in `state`.
-fn hold_floor<A, C>(sk: &mut Sock<'_, A, C>, state: CaState)
+fn hold_floor_in<A, C>(sk: &mut Sock<'_, A, C>, state: CaState)
 where
     A: CongestionControl<Data = Connection>,
     C: Window,
@@ -594,11 +600,9 @@ where
         ssthresh: sk.snd_ssthresh(),
         packets_out: sk.packets_out(),
         srtt_us_8: sk.srtt_us_8(),
-        ss_ratio: sk.pacing_ss_ratio(),
-        ca_ratio: sk.pacing_ca_ratio(),
         max_rate: sk.max_pacing_rate(),
     };
-    sk.set_pacing_rate(pace.rate());
+    sk.set_pacing_rate(pace.rate(sk.pacing_ratio(pace.in_slow_start())));
 }
 
 /// The module: registered while loaded.

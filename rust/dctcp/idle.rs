@@ -6,6 +6,11 @@
 //! `tcp_cwnd_application_limited()` of `net/ipv4/tcp_output.c`. Core TCP stops doing this for a
 //! congestion control that has `cong_control`.
 
+/// Nothing was sent for `idle` jiffies, which is too long for the window to stand: more than `rto`.
+pub(crate) fn is_idle(idle: u32, rto: u32) -> bool {
+    idle > rto
+}
+
 /// Window and threshold, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
@@ -29,13 +34,9 @@ impl Windows {
         }
     }
 
-    /// After `idle` jiffies without a transmission: cwnd is halved for every `rto` jiffies beyond
-    /// the first, not below `restart` packets (the initial window). `None` when the connection was
-    /// not idle for longer than `rto`.
-    pub(crate) fn after_idle(self, idle: u32, rto: u32, restart: u32) -> Option<Self> {
-        if idle <= rto {
-            return None;
-        }
+    /// After `idle` jiffies without a transmission, [more than](is_idle) `rto`: cwnd is halved for
+    /// every `rto` jiffies beyond the first, not below `restart` packets (the initial window).
+    pub(crate) fn after_idle(self, idle: u32, rto: u32, restart: u32) -> Self {
         let restart = restart.min(self.cwnd);
         let mut cwnd = self.cwnd;
         // Signed, as in C: an idle time of more than 2³¹ jiffies halves nothing.
@@ -45,11 +46,11 @@ impl Windows {
             cwnd >>= 1;
             left = left.wrapping_sub(rto as i32);
         }
-        Some(Self {
+        Self {
             cwnd: cwnd.max(restart),
             ssthresh: self.remembered_ssthresh(),
             ..self
-        })
+        }
     }
 
     /// After an RTO during which at most `used` packets were out: cwnd moves half-way to what was

@@ -21,23 +21,20 @@ pub(crate) struct Pace {
     pub(crate) packets_out: u32,
     /// Smoothed round-trip time, in eighths of a microsecond; 0 when there is none yet.
     pub(crate) srtt_us_8: u32,
-    /// `net.ipv4.tcp_pacing_ss_ratio`, in percent.
-    pub(crate) ss_ratio: u32,
-    /// `net.ipv4.tcp_pacing_ca_ratio`, in percent.
-    pub(crate) ca_ratio: u32,
     /// `SO_MAX_PACING_RATE`, in bytes a second.
     pub(crate) max_rate: u64,
 }
 
 impl Pace {
-    /// The pacing rate, in bytes a second: 200 % of mss·cwnd/srtt well below ssthresh, 120 %
-    /// elsewhere (by the two sysctls), at most [`Pace::max_rate`].
-    pub(crate) fn rate(self) -> u64 {
-        let ratio = if self.cwnd < self.ssthresh / 2 {
-            self.ss_ratio
-        } else {
-            self.ca_ratio
-        };
+    /// The window is well below ssthresh, so that it will be twice as large an RTT from now.
+    pub(crate) fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh / 2
+    }
+
+    /// The pacing rate, in bytes a second: `ratio` percent of mss·cwnd/srtt, at most
+    /// [`Pace::max_rate`]. The ratio is a sysctl's, one [in slow start](Self::in_slow_start) and
+    /// another elsewhere (200 and 120 % by default).
+    pub(crate) fn rate(self, ratio: u32) -> u64 {
         // mss < 2¹⁶, ratio ≤ 1000, window < 2³²: wraps where C's u64 would, never panics.
         let rate = u64::from(self.mss)
             .wrapping_mul((USEC_PER_SEC / 100) << 3)

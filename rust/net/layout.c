@@ -32,6 +32,7 @@ int main(void)
 	DEFINE(GENERIC_PTR, offsetof(struct net_generic, ptr));
 	DEFINE(SK_NET, offsetof(struct sock, sk_net));
 	DEFINE(SK_STATE, offsetof(struct sock, sk_state));
+	DEFINE(SK_PACING_RATE, offsetof(struct sock, sk_pacing_rate));
 	DEFINE(SK_MAX_PACING_RATE, offsetof(struct sock, sk_max_pacing_rate));
 	DEFINE(CSK_CA_PRIV, offsetof(struct inet_connection_sock, icsk_ca_priv));
 	DEFINE(CSK_RTO, offsetof(struct inet_connection_sock, icsk_rto));

@@ -54,6 +54,7 @@ agree! {
     size_of::<kernel_param>() => SIZEOF_KERNEL_PARAM,
     offset_of!(sock, __sk_common.skc_net) => SK_NET,
     offset_of!(sock, __sk_common.skc_state) => SK_STATE,
+    offset_of!(sock, sk_pacing_rate) => SK_PACING_RATE,
     offset_of!(sock, sk_max_pacing_rate) => SK_MAX_PACING_RATE,
     offset_of!(inet_connection_sock, icsk_ca_priv) => CSK_CA_PRIV,
     offset_of!(inet_connection_sock, icsk_rto) => CSK_RTO,

@@ -230,16 +230,10 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         unsafe { bindings::lowtail_init_cwnd(self.as_ptr()) }
     }
 
-    /// `net.ipv4.tcp_pacing_ss_ratio`, in percent.
-    pub(crate) fn pacing_ss_ratio(&self) -> u32 {
+    /// `net.ipv4.tcp_pacing_ss_ratio` in slow start, else `net.ipv4.tcp_pacing_ca_ratio`; in percent.
+    pub(crate) fn pacing_ratio(&self, slow_start: bool) -> u32 {
         // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_pacing_ss_ratio(self.as_ptr()) }
-    }
-
-    /// `net.ipv4.tcp_pacing_ca_ratio`, in percent.
-    pub(crate) fn pacing_ca_ratio(&self) -> u32 {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_pacing_ca_ratio(self.as_ptr()) }
+        unsafe { bindings::lowtail_pacing_ratio(self.as_ptr(), slow_start) }
     }
 
     /// `net.ipv4.tcp_min_tso_segs`, in segments.
@@ -266,8 +260,8 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         unsafe { bindings::lowtail_reordering_timer_fired(self.as_ptr()) }
     }
 
-    /// A copy of the private data.
-    pub(crate) fn data(&self) -> A::Data {
+    /// A copy of the private data, for who does not own the socket.
+    pub(crate) fn snapshot(&self) -> A::Data {
         // SAFETY: By the type invariant the data is `A`'s; `Ops::new` checked size and alignment;
         // zeroed and copied data is valid by the bounds of `Data`. Volatile as in `readers!`.
         unsafe {
@@ -279,9 +273,10 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
 }
 
 /// The present time, in jiffies modulo 2³² (`tcp_jiffies32`).
+#[inline]
 pub(crate) fn jiffies32() -> u32 {
-    // SAFETY: Reads a global counter.
-    unsafe { bindings::lowtail_jiffies32() }
+    // SAFETY: Reads a global counter that changes by itself.
+    unsafe { (&raw const bindings::jiffies).read_volatile() as u32 }
 }
 
 /// Whether sequence number `a` lies before `b` (`before()`).
@@ -291,8 +286,16 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
 
 impl<A: CongestionControl, C: context::Owned> Sock<'_, A, C> {
     /// The private data.
+    #[inline]
+    pub(crate) fn data(&self) -> &A::Data {
+        // SAFETY: As in `snapshot`, and the socket is owned: it is written through `data_mut` only.
+        unsafe { &*(&raw const (*self.icsk()).icsk_ca_priv).cast::<A::Data>() }
+    }
+
+    /// The private data, to be changed.
+    #[inline]
     pub(crate) fn data_mut(&mut self) -> &mut A::Data {
-        // SAFETY: As in `data`, and the socket is owned; the borrow of `self` makes it exclusive.
+        // SAFETY: As in `snapshot`, and the socket is owned; the borrow of `self` makes it exclusive.
         unsafe { &mut *(&raw mut (*self.icsk()).icsk_ca_priv).cast::<A::Data>() }
     }
 
@@ -309,22 +312,28 @@ impl<A: CongestionControl, C: context::Owned> Sock<'_, A, C> {
 }
 
 impl<A: CongestionControl, C: context::Window> Sock<'_, A, C> {
-    /// Sets the congestion window, in packets. 0 counts as 1, since core TCP warns about 0.
+    /// Sets the congestion window, in packets (`tcp_snd_cwnd_set()`): at least 1 and at most 2³¹ − 1,
+    /// which is what core TCP takes for a window.
+    #[inline]
     pub(crate) fn set_snd_cwnd(&mut self, cwnd: u32) {
-        // SAFETY: By the type invariant; the socket is owned.
-        unsafe { bindings::lowtail_set_cwnd(self.as_ptr(), cwnd.max(1)) };
+        let cwnd = cwnd.clamp(1, i32::MAX as u32);
+        // SAFETY: By the type invariant; the socket is owned. Volatile, since it is read without
+        // the lock.
+        unsafe { (&raw mut (*self.tp()).snd_cwnd).write_volatile(cwnd) };
     }
 
     /// Sets the slow-start threshold, in packets.
+    #[inline]
     pub(crate) fn set_snd_ssthresh(&mut self, ssthresh: u32) {
-        // SAFETY: By the type invariant; the socket is owned.
-        unsafe { bindings::lowtail_set_ssthresh(self.as_ptr(), ssthresh) };
+        // SAFETY: As for the window.
+        unsafe { (&raw mut (*self.tp()).snd_ssthresh).write_volatile(ssthresh) };
     }
 
     /// Sets the pacing rate, in bytes a second.
+    #[inline]
     pub(crate) fn set_pacing_rate(&mut self, rate: u64) {
-        // SAFETY: By the type invariant; the socket is owned.
-        unsafe { bindings::lowtail_set_pacing_rate(self.as_ptr(), rate) };
+        // SAFETY: As for the window.
+        unsafe { (&raw mut (*self.as_ptr()).sk_pacing_rate).write_volatile(rate as c_ulong) };
     }
 
     /// Sets the number of packets delivered during the present reduction.

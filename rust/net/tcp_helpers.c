@@ -57,11 +57,6 @@ u32 lowtail_init_cwnd(const struct sock *sk)
 	return min(cwnd ? cwnd : TCP_INIT_CWND, tcp_sk(sk)->snd_cwnd_clamp);
 }
 
-u32 lowtail_jiffies32(void)
-{
-	return tcp_jiffies32;
-}
-
 /* As tcp_write_timer_handler() tests before it calls tcp_rack_reo_timeout(). */
 bool lowtail_reordering_timer_fired(const struct sock *sk)
 {
@@ -69,29 +64,13 @@ bool lowtail_reordering_timer_fired(const struct sock *sk)
 	       !time_after(tcp_timeout_expires(sk), jiffies);
 }
 
-void lowtail_set_cwnd(struct sock *sk, u32 cwnd)
+/* net.ipv4.tcp_pacing_ss_ratio or net.ipv4.tcp_pacing_ca_ratio */
+u32 lowtail_pacing_ratio(const struct sock *sk, bool slow_start)
 {
-	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
-}
+	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
 
-void lowtail_set_ssthresh(struct sock *sk, u32 ssthresh)
-{
-	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ssthresh);
-}
-
-void lowtail_set_pacing_rate(struct sock *sk, u64 rate)
-{
-	WRITE_ONCE(sk->sk_pacing_rate, rate);
-}
-
-u32 lowtail_pacing_ss_ratio(const struct sock *sk)
-{
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_pacing_ss_ratio);
-}
-
-u32 lowtail_pacing_ca_ratio(const struct sock *sk)
-{
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_pacing_ca_ratio);
+	return slow_start ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
+			    READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
 }
 
 u32 lowtail_min_tso_segs(const struct sock *sk)
@@ -103,7 +82,6 @@ u32 lowtail_sysctl_reordering(const struct sock *sk)
 {
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
 }
-
 
 /*
  * Readers (tcp_get_info(), inet_diag) look at icsk_ca_ops without the socket lock. @ops belongs to

@@ -213,7 +213,7 @@ impl CongestionControl for Dctcp2018 {
     }
 
     fn get_info(sk: &Sock<'_, Self, InfoOnly>) -> Info {
-        let connection = sk.data();
+        let connection = sk.snapshot();
         let window = observed(sk, &connection);
         Info::Dctcp {
             enabled: true,
@@ -235,7 +235,7 @@ fn observed<C>(sk: &Sock<'_, Dctcp2018, C>, connection: &Connection) -> alpha::W
 
 /// A window of data was acknowledged: alpha learns what fraction of it was marked.
 fn end_observation_window(sk: &mut Sock<'_, Dctcp2018, Control>) {
-    let connection = sk.data();
+    let connection = *sk.data();
     *sk.data_mut() = Connection {
         alpha: observed(sk, &connection).next_alpha(connection.alpha, SHIFT_G),
         next_seq: sk.snd_nxt(),
@@ -251,7 +251,7 @@ fn segment_arrived(sk: &mut Sock<'_, Dctcp2018, Receive>, marked: bool) {
         ce_state,
         prior_rcv_nxt,
         ..
-    } = sk.data();
+    } = *sk.data();
 
     let reaction = ce::on_segment(ce_state, marked, sk.is_ack_delayed());
     if reaction.ack_pending_with_old_state {
@@ -329,7 +329,8 @@ fn restart_after_idle(sk: &mut Sock<'_, Dctcp2018, Control>) {
     if !sk.slow_start_after_idle() {
         return;
     }
-    if let Some(after) = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd()) {
+    if idle::is_idle(idle, sk.rto()) {
+        let after = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd());
         sk.set_snd_ssthresh(after.ssthresh);
         sk.set_snd_cwnd(after.cwnd);
         sk.set_snd_cwnd_stamp(now);
@@ -367,11 +368,9 @@ fn pace<C: Window>(sk: &mut Sock<'_, Dctcp2018, C>) {
         ssthresh: sk.snd_ssthresh(),
         packets_out: sk.packets_out(),
         srtt_us_8: sk.srtt_us_8(),
-        ss_ratio: sk.pacing_ss_ratio(),
-        ca_ratio: sk.pacing_ca_ratio(),
         max_rate: sk.max_pacing_rate(),
     };
-    sk.set_pacing_rate(pace.rate());
+    sk.set_pacing_rate(pace.rate(sk.pacing_ratio(pace.in_slow_start())));
 }
 
 /// The module: registered while loaded.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::dctcp::{
     floor::{Floor, MIN_CWND},
-    idle::Windows,
+    idle::{is_idle, Windows},
     pacing::Pace,
     prr::{Ack, Reduction, Step},
 };
@@ -101,8 +101,8 @@ const OPEN: Windows = Windows {
 
 #[test]
 fn idle_time_halves_once_an_rto() {
-    assert_eq!(OPEN.after_idle(200, 200, 10), None);
-    let after = |idle| OPEN.after_idle(idle, 200, 10).unwrap();
+    assert!(!is_idle(200, 200) && is_idle(201, 200));
+    let after = |idle| OPEN.after_idle(idle, 200, 10);
     assert_eq!(after(201).cwnd, 40);
     assert_eq!(after(401).cwnd, 20);
     assert_eq!(after(601).cwnd, 10);
@@ -114,7 +114,7 @@ fn idle_time_halves_once_an_rto() {
         reducing: true,
         ..OPEN
     };
-    assert_eq!(cwr.after_idle(201, 200, 10).unwrap().ssthresh, 20);
+    assert_eq!(cwr.after_idle(201, 200, 10).ssthresh, 20);
 }
 
 #[test]
@@ -130,26 +130,26 @@ const PACE: Pace = Pace {
     ssthresh: 0x7fff_ffff,
     packets_out: 0,
     srtt_us_8: 8 * 1000,
-    ss_ratio: 200,
-    ca_ratio: 120,
     max_rate: u64::MAX,
 };
 
 #[test]
 fn pacing_follows_the_window() {
     // 10 × 1448 bytes in 1 ms, twice.
-    assert_eq!(PACE.rate(), 2 * 14_480_000);
+    assert!(PACE.in_slow_start());
+    assert_eq!(PACE.rate(200), 2 * 14_480_000);
     let avoiding = Pace {
         ssthresh: 10,
         ..PACE
     };
-    assert_eq!(avoiding.rate(), 14_480_000 * 120 / 100);
+    assert!(!avoiding.in_slow_start());
+    assert_eq!(avoiding.rate(120), 14_480_000 * 120 / 100);
     assert_eq!(
         Pace {
             max_rate: 1000,
             ..PACE
         }
-        .rate(),
+        .rate(200),
         1000
     );
     // Without an RTT sample the rate is as good as unlimited, as in C.
@@ -158,7 +158,7 @@ fn pacing_follows_the_window() {
             srtt_us_8: 0,
             ..PACE
         }
-        .rate(),
+        .rate(200),
         1448 * 80_000 * 200 * 10
     );
 }
@@ -191,11 +191,10 @@ proptest! {
     fn idle_time_never_panics(cwnd: u32, ssthresh: u32, reducing: bool, idle: u32, rto: u32,
                               restart: u32, used: u32) {
         let w = Windows { cwnd, ssthresh, reducing };
-        if let Some(after) = w.after_idle(idle, rto, restart) {
-            prop_assert!(after.cwnd <= cwnd);
-            prop_assert!(after.cwnd >= restart.min(cwnd));
-            prop_assert!(after.ssthresh >= ssthresh);
-        }
+        let after = w.after_idle(idle, rto, restart);
+        prop_assert!(after.cwnd <= cwnd);
+        prop_assert!(after.cwnd >= restart.min(cwnd));
+        prop_assert!(after.ssthresh >= ssthresh);
         if let Some(after) = w.after_underuse(used, restart) {
             prop_assert!(after.cwnd < cwnd && after.cwnd >= used.max(restart));
         }
@@ -203,9 +202,8 @@ proptest! {
 
     #[test]
     fn pacing_never_panics(mss: u32, cwnd: u32, ssthresh: u32, packets_out: u32, srtt_us_8: u32,
-                           ss_ratio: u32, ca_ratio: u32, max_rate: u64) {
-        let rate = Pace { mss, cwnd, ssthresh, packets_out, srtt_us_8, ss_ratio, ca_ratio, max_rate }
-            .rate();
+                           ratio: u32, max_rate: u64) {
+        let rate = Pace { mss, cwnd, ssthresh, packets_out, srtt_us_8, max_rate }.rate(ratio);
         prop_assert!(rate <= max_rate);
     }
 }

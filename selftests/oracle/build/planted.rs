@@ -254,7 +254,7 @@ pub(crate) const IN_RUST: &[Planted] = &[
     plant("r_end", "CWR that ends in Disorder keeps its window", "(CaState::Cwr, CaState::Open | CaState::Disorder) => true,", "(CaState::Cwr, CaState::Open) => true,"),
     plant("r_end_undone", "an undone Recovery ends at ssthresh", "=> sk.undo_marker() != 0,", "=> true,"),
     plant("r_raise", "a window may grow by what is acknowledged only", "        ack.progressed()\n", "        ack.acknowledged_data()\n"),
-    plant("r_idle", "idle time: < for <=", "if idle <= rto {", "if idle < rto {"),
+    plant("r_idle", "idle time: < for <=", "    idle > rto\n", "    idle >= rto\n"),
     plant("r_idle_again", "idle time is measured again at every attempt to send", "    if !queued && last.peer_window == sk.snd_wnd() {\n        return;\n    }\n", ""),
     plant("r_idle_window", "idle time is not measured when the peer's window changes", "    if !queued && last.peer_window == sk.snd_wnd() {", "    if !queued {"),
     plant("r_idle_in_flight", "idle time is measured when the peer's window changed with data in flight", "    connection.peer_window = peer_window;\n", ""),

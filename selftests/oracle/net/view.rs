@@ -40,7 +40,8 @@ unsafe fn sock<'a>(tp: *mut ffi::tcp_sock) -> Sock<'a, DctcpFloor, context::Cont
 
 unsafe fn get_private(tp: *mut ffi::tcp_sock) -> oracle_private {
     // SAFETY: As the caller says.
-    let data = unsafe { sock(tp) }.data();
+    let sock = unsafe { sock(tp) };
+    let data = sock.data();
     // SAFETY: `Plb` is transparent.
     let plb: bindings::tcp_plb_state = unsafe { core::mem::transmute_copy(&data.plb) };
     const { assert!(size_of::<Plb>() == size_of::<bindings::tcp_plb_state>()) };
