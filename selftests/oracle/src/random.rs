@@ -66,6 +66,8 @@ struct Character {
     ack: u32,
     /// Long pauses: so many of 256.
     idle: u32,
+    /// The receiver's window is small, or closed: so many of 256 ACKs.
+    windows: u32,
     /// Uncommon events: one in so many steps.
     uncommon: u32,
 }
@@ -81,6 +83,7 @@ pub fn history(random: &mut Random, length: u32) -> History {
         write: r.any(&[1, 2, 4, 10, 40, 100]),
         ack: r.any(&[1, 2, 2, 4, 20]),
         idle: r.any(&[0, 2, 10, 60]),
+        windows: r.any(&[0, 0, 2, 40]),
         uncommon: r.any(&[20, 60, 400]),
     };
 
@@ -236,6 +239,9 @@ fn ack(r: &mut Random, is: &Character, to: &mut Vec<Step>) {
     }
     if r.below(512) < is.twice + is.lost {
         flags |= ffi::ORACLE_ACK_OLD_ECHO;
+    }
+    if r.below(256) < is.windows {
+        flags |= r.any(&[ffi::ORACLE_ACK_NO_WINDOW, ffi::ORACLE_ACK_SMALL_WINDOW]);
     }
     if r.one_in(64) {
         flags |= 1 << r.within(3, 8);

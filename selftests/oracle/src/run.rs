@@ -66,8 +66,10 @@ pub struct Pair {
     a: *mut tcp_sock,
     b: *mut tcp_sock,
     rto_floor: bool,
-    /// A window below 2 was set from outside, and nothing was sent since.
+    /// A window below 2 was set from outside, or allowed until now; it is mended before the next packet.
     set_below: bool,
+    /// The same before this step: ours may be mended, and then grow, within it.
+    was_below: bool,
     _process: MutexGuard<'static, ()>,
 }
 
@@ -138,6 +140,7 @@ impl Pair {
                 b: ffi::oracle_new(),
                 rto_floor: true,
                 set_below: false,
+                was_below: false,
                 _process: process,
             }
         }
@@ -161,6 +164,7 @@ impl Pair {
             self.plain.open.expect("set")(self.b, &history.start, self.ours);
         }
         self.set_below = false;
+        self.was_below = false;
         self.compare(history.late != 0, 0)
             .map_err(|what| Difference { step: None, what })?;
 
@@ -189,6 +193,7 @@ impl Pair {
     /// One step on both sides.
     fn step(&mut self, step: &Step, late: bool, passed: &mut Passed) -> Result<(), String> {
         let prior_state = self.state();
+        self.was_below = self.set_below;
         match step.kind {
             ffi::ORACLE_PARAMETER => {
                 self.judge();
@@ -226,7 +231,9 @@ impl Pair {
         }
         // SAFETY: A plain C function.
         let cwnd = unsafe { ffi::oracle_cwnd(self.b) };
-        self.set_below = cwnd < FLOOR && (self.set_below || step.kind == ffi::ORACLE_SET_CWND);
+        // Or it was allowed until now, by rto_floor=N.
+        let allowed = matches!(step.kind, ffi::ORACLE_SET_CWND | ffi::ORACLE_PARAMETER);
+        self.set_below = cwnd < FLOOR && (self.set_below || allowed);
 
         let engaged = self.compare(late, prior_state)?;
         passed.steps += 1;
@@ -325,7 +332,7 @@ impl Pair {
         // SAFETY: As in `run`; both sockets were opened.
         unsafe {
             let (stock, ours) = (ffi::oracle_cwnd(self.a), ffi::oracle_cwnd(self.b));
-            if stock < FLOOR && ours != FLOOR {
+            if stock < FLOOR && (ours < FLOOR || ours > FLOOR && !self.was_below) {
                 return Err(format!(
                     "stock's window is {stock}, ours {ours} instead of 2"
                 ));

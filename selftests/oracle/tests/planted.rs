@@ -10,7 +10,7 @@ use oracle::{
 };
 
 /// Steps within which a planted difference has to be found.
-const STEPS: u64 = 3_000_000;
+const STEPS: u64 = 10_000_000;
 
 /// Runs random histories until a difference is found; says how many steps that took.
 fn find(core: Core, module: Module) -> Result<(u64, String), u64> {
