@@ -213,7 +213,8 @@ class Info:
         self.ca_state = raw[1]
         words = struct.unpack_from("21I", raw, 8)
         self.unacked, self.sacked, self.lost, self.retrans = words[4:8]
-        self.ssthresh, self.cwnd = words[17], words[18]
+        self.rtt_us, self.ssthresh, self.cwnd = words[15], words[17], words[18]
+        self.pacing_rate = struct.unpack_from("Q", raw, 104)[0]
 
 
 class Dctcp:

@@ -34,6 +34,8 @@ bool lowtail_reordering_timer_fired(const struct sock *sk);
 void lowtail_set_cwnd(struct sock *sk, u32 cwnd);
 void lowtail_set_ssthresh(struct sock *sk, u32 ssthresh);
 void lowtail_set_pacing_rate(struct sock *sk, u64 rate);
+bool lowtail_ask_for_pacing(struct sock *sk);
+void lowtail_end_pacing(struct sock *sk);
 u32 lowtail_pacing_ss_ratio(const struct sock *sk);
 u32 lowtail_pacing_ca_ratio(const struct sock *sk);
 u32 lowtail_min_tso_segs(const struct sock *sk);

@@ -156,6 +156,9 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         mss_cache: u32 = mss_cache;
         /// Smoothed round-trip time, in eighths of a microsecond.
         srtt_us_8: u32 = srtt_us;
+        /// RTT of the packet that was sent last of all that were delivered, in microseconds; 0 when
+        /// there is none yet.
+        rack_rtt_us: u32 = rack.rtt_us;
         /// SND.UNA when the present recovery began; 0 when it was undone.
         undo_marker: u32 = undo_marker;
         /// Retransmission timeout, in jiffies.
@@ -321,6 +324,20 @@ impl<A: CongestionControl, C: context::Window> Sock<'_, A, C> {
     pub(crate) fn set_pacing_rate(&mut self, rate: u64) {
         // SAFETY: By the type invariant; the socket is owned.
         unsafe { bindings::lowtail_set_pacing_rate(self.as_ptr(), rate) };
+    }
+
+    /// Asks for packets to be spaced by the pacing rate: by sch_fq, or by a timer of TCP's own
+    /// where that is not installed. Whether it was this call that turned the timer on.
+    pub(crate) fn ask_for_pacing(&mut self) -> bool {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_ask_for_pacing(self.as_ptr()) }
+    }
+
+    /// Takes back an [`ask_for_pacing`](Self::ask_for_pacing) that returned true. What waits for
+    /// the timer may be sent at once.
+    pub(crate) fn end_pacing(&mut self) {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_end_pacing(self.as_ptr()) };
     }
 
     /// Sets the number of packets delivered during the present reduction.

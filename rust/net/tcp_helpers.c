@@ -84,6 +84,30 @@ void lowtail_set_pacing_rate(struct sock *sk, u64 rate)
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 }
 
+/* As tcp_bbr asks for it. Returns true when nobody paced this socket before. */
+bool lowtail_ask_for_pacing(struct sock *sk)
+{
+	return cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED) == SK_PACING_NONE;
+}
+
+/*
+ * Undoes lowtail_ask_for_pacing(), but for sch_fq and SO_MAX_PACING_RATE, which need it too. The
+ * latter is set without the socket's lock, so look again afterwards. Without pacing nobody waits for
+ * tcp_wstamp_ns, and packets must not be stamped with a moment to come: their RTT would be too short.
+ */
+void lowtail_end_pacing(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL)
+		return;
+	if (cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE) != SK_PACING_NEEDED)
+		return;
+	if (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+}
+
 u32 lowtail_pacing_ss_ratio(const struct sock *sk)
 {
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_pacing_ss_ratio);
