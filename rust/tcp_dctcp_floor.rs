@@ -63,6 +63,7 @@ use net::{
             Window, //
         },
         jiffies32,
+        random32,
         Sock,
         INFINITE_SSTHRESH, //
     }, //
@@ -143,6 +144,8 @@ struct Connection {
     loss_fraction: u32,
     /// The RTT that pacing below the floor stands on, in µs; 0 when there is no such pacing.
     paced_rtt_us: u32,
+    /// SND.NXT when the start of what follows was last held back.
+    spread_at: u32,
     /// Protective load balancing.
     plb: Plb,
 }
@@ -536,8 +539,26 @@ where
     judge_underuse(sk);
     if sk.packets_out() == 0 && sk.has_unsent_data() {
         restart_after_idle(sk);
+        spread_starts(sk);
     }
     hold_floor(sk, sk.ca_state());
+}
+
+/// A flow that wants less than a packet an RTT begins at a random moment of the time that it would
+/// take for one, once for each time that nothing was in flight.
+fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let connection = sk.data();
+    if connection.paced_rtt_us == 0 || connection.spread_at == sk.snd_nxt() {
+        return;
+    }
+    let fraction = Fraction::from_raw(connection.fraction);
+    if let Some(usecs) = fraction.spread(connection.paced_rtt_us, random32()) {
+        sk.data_mut().spread_at = sk.snd_nxt();
+        sk.hold_back(usecs);
+    }
 }
 
 /// The window decays while nothing is sent (`tcp_slow_start_after_idle_check()`). Core TCP measures
@@ -552,9 +573,10 @@ where
     if !sk.slow_start_after_idle() {
         return;
     }
-    if idle > sk.rto() && sk.data().fraction != 0 {
-        let connection = sk.data_mut();
-        connection.fraction = Fraction::from_raw(connection.fraction).idle().to_raw();
+    let fraction = Fraction::from_raw(sk.data().fraction);
+    let rested = fraction.idle(idle, sk.rto());
+    if rested != fraction {
+        sk.data_mut().fraction = rested.to_raw();
         pace(sk);
     }
     if let Some(after) = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd()) {

@@ -112,13 +112,31 @@ impl Fraction {
         Self::of((self.wanted(cwnd) / 2).min(ONE.into()))
     }
 
-    /// After idle time of more than an RTO: one packet an RTT, if it was less.
-    pub(crate) fn idle(self) -> Self {
-        Self(if self.is_below_floor() {
-            self.0.max(ONE)
-        } else {
-            0
-        })
+    /// After `idle` jiffies without a transmission: twice as much for each `rto` jiffies, up to one
+    /// packet an RTT. What was learnt of the queue is worth less with each, as a large window is
+    /// (RFC 2861).
+    pub(crate) fn idle(self, idle: u32, rto: u32) -> Self {
+        // No overflow: below 2¹⁷, times 2⁸.
+        let times = idle.checked_div(rto).unwrap_or(0).min(8);
+        Self(self.0.max((self.0 << times).min(ONE)))
+    }
+
+    /// How long the first packet waits after nothing was in flight, in µs: some part of RTT/w, by
+    /// `chance` of 2³². `None` from one packet an RTT on.
+    ///
+    /// N flows that are asked at once would answer at once, N packets whatever they want; a gap
+    /// between the packets of a flow does nothing for that, one between the flows does.
+    pub(crate) fn spread(self, rtt_us: u32, chance: u32) -> Option<u32> {
+        if !self.is_below_floor() || self.0 >= ONE {
+            return None;
+        }
+        // At most 16 RTTs: 2³² · 2⁴, times 2³² wraps only for an RTT of an hour; so cut first.
+        let gap = u64::from(rtt_us)
+            .wrapping_mul(ONE.into())
+            .checked_div(self.0.into())
+            .unwrap_or(0)
+            .min(u32::MAX.into());
+        Some((gap.wrapping_mul(chance.into()) >> 32) as u32)
     }
 
     /// After an ACK without a mark for `packets`: a packet more for each in slow start, and one

@@ -36,6 +36,8 @@ void lowtail_set_ssthresh(struct sock *sk, u32 ssthresh);
 void lowtail_set_pacing_rate(struct sock *sk, u64 rate);
 bool lowtail_ask_for_pacing(struct sock *sk);
 void lowtail_end_pacing(struct sock *sk);
+void lowtail_hold_back(struct sock *sk, u32 usecs);
+u32 lowtail_random(void);
 u32 lowtail_pacing_ss_ratio(const struct sock *sk);
 u32 lowtail_pacing_ca_ratio(const struct sock *sk);
 u32 lowtail_min_tso_segs(const struct sock *sk);

@@ -283,6 +283,12 @@ pub(crate) fn jiffies32() -> u32 {
     unsafe { bindings::lowtail_jiffies32() }
 }
 
+/// 32 random bits.
+pub(crate) fn random32() -> u32 {
+    // SAFETY: May be called anywhere.
+    unsafe { bindings::lowtail_random() }
+}
+
 /// Whether sequence number `a` lies before `b` (`before()`).
 pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
@@ -338,6 +344,12 @@ impl<A: CongestionControl, C: context::Window> Sock<'_, A, C> {
     pub(crate) fn end_pacing(&mut self) {
         // SAFETY: By the type invariant; the socket is owned.
         unsafe { bindings::lowtail_end_pacing(self.as_ptr()) };
+    }
+
+    /// With pacing on, lets the next packet wait for `usecs` µs from now, if it need not wait yet.
+    pub(crate) fn hold_back(&mut self, usecs: u32) {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_hold_back(self.as_ptr(), usecs) };
     }
 
     /// Sets the number of packets delivered during the present reduction.

@@ -2,6 +2,7 @@
 /*
  * C for what Rust cannot call in a congestion control: TCP's inline functions and bit-fields.
  */
+#include <linux/random.h>
 #include <net/tcp.h>
 
 #include "helpers.h"
@@ -106,6 +107,19 @@ void lowtail_end_pacing(struct sock *sk)
 	if (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+}
+
+void lowtail_hold_back(struct sock *sk, u32 usecs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->tcp_wstamp_ns <= tp->tcp_clock_cache)
+		tp->tcp_wstamp_ns = tp->tcp_clock_cache + (u64)usecs * NSEC_PER_USEC;
+}
+
+u32 lowtail_random(void)
+{
+	return get_random_u32();
 }
 
 u32 lowtail_pacing_ss_ratio(const struct sock *sk)

@@ -79,9 +79,14 @@ fn an_rto_leaves_one_packet_at_most() {
 
 #[test]
 fn idle_time_brings_back_one_packet() {
-    assert_eq!(of(LEAST).idle().to_raw(), ONE);
-    assert_eq!(of(ONE + 1).idle().to_raw(), ONE + 1);
-    assert_eq!(Fraction::NONE.idle(), Fraction::NONE);
+    assert_eq!(of(LEAST).idle(199, 200), of(LEAST));
+    assert_eq!(of(LEAST).idle(200, 200), of(2 * LEAST));
+    assert_eq!(of(LEAST).idle(400, 200), of(4 * LEAST));
+    assert_eq!(of(LEAST).idle(10_000, 200), of(ONE));
+    assert_eq!(of(ONE + 1).idle(10_000, 200), of(ONE + 1));
+    assert_eq!(Fraction::NONE.idle(10_000, 200), Fraction::NONE);
+    assert_eq!(of(2 * ONE - 1).idle(u32::MAX, 1), of(2 * ONE - 1));
+    assert_eq!(of(LEAST).idle(u32::MAX, 0), of(LEAST));
 }
 
 #[test]
@@ -157,6 +162,23 @@ proptest! {
     #[test]
     fn it_is_left(w in below()) {
         prop_assert_eq!(w.acked(1, false).acked(1, false), Fraction::NONE);
+    }
+
+    /// A flow begins within the time that it would take for a packet; from one an RTT on at once.
+    #[test]
+    fn starts_are_spread(w in below(), rtt in 1u32..1_000_000, chance: u32) {
+        let gap = u64::from(rtt) * u64::from(ONE) / u64::from(w.to_raw());
+        match w.spread(rtt, chance) {
+            None => prop_assert!(w.to_raw() >= ONE),
+            Some(wait) => {
+                prop_assert!(w.to_raw() < ONE && u64::from(wait) < gap.max(1));
+                let other = w.spread(rtt, u32::MAX - chance).unwrap();
+                prop_assert!(u64::from(wait) + u64::from(other) <= gap);
+            }
+        }
+        prop_assert_eq!(Fraction::NONE.spread(rtt, chance), None);
+        _ = of(chance).spread(u32::MAX, rtt);
+        prop_assert!(w.idle(rtt, chance).to_raw() >= w.to_raw());
     }
 
     /// A larger window is never paced more slowly, a longer RTT never faster; never at 0.
