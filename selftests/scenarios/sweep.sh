@@ -160,7 +160,7 @@ of() {
 	local v text=
 	for v in dctcp $ours; do
 		text="$text${text:+, }$(value "$v" "$LOAD:$2" "$1" | awk -v m="$1" '
-			{ seen = 1; printf "%.3g", (m ~ /^p[0-9]/) ? $1 / 1000 : $1 }
+			{ x = m ~ /^p[0-9]/ ? $1 / 1000 : $1; seen = 1; printf x < 100 ? "%.3g" : "%.0f", x }
 			END { if (!seen) printf "-" }')"
 	done
 	echo "$text"
