@@ -17,6 +17,7 @@ FLOOR, STOCK = "dctcp_floor", "dctcp"
 RTT = 0.05
 #: Enough marks for the least window: ten packets, five, three, two, and then one by one.
 MARKS = 30
+PACKETS = 60
 
 suite = ktap.Suite()
 
@@ -59,7 +60,7 @@ def fall(net, qdisc, cc, paced):
     net.run("tc", "qdisc", "replace", "dev", "tun0", "root", qdisc)
     with modules.Parameter("tcp_dctcp_floor", "pace_below_floor", "Y" if paced else "N"):
         with Connection(net, cc, rtt=RTT) as c:
-            peer = Peer(c, 60)
+            peer = Peer(c, PACKETS)
             for _ in range(MARKS):
                 peer.ack(ECE)
             yield c, peer
@@ -95,6 +96,13 @@ def add_cases(net, qdisc):
             for _ in range(6):
                 peer.frees(qdisc)
             same_rate(c)
+            if qdisc == "pfifo":
+                # Nobody paces any more: a window leaves in one piece.
+                while peer.acked < PACKETS:
+                    peer.ack()
+                cwnd = c.info().cwnd
+                ktap.equal(cwnd > 3, True, f"cwnd {cwnd} has grown")
+                ktap.equal(len(c.write(cwnd * c.MSS)), cwnd, "packets that leave at once")
 
     @suite.case(f"{qdisc}: pace_below_floor=N leaves nothing paced")
     def _off():

@@ -147,7 +147,7 @@ echo 1 >$tracing/events/lowtail/queue/enable
 settle
 for n in $NS; do
 	for v in cubic dctcp ${ours:+unpaced} $ours; do
-		run "$n" $v
+		run "$n" "$v"
 	done
 done
 
