@@ -68,8 +68,8 @@ scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
 	@$(IN_ROOT) virtme/vtime.sh $(SCENARIOS)
 	@$(IN_ROOT) $(RELEASE)/report out
 
-bench: ## every scenario: those of `make run`, T0-slow, T1, incast and what both modules cost
-	@$(MAKE) scenarios SCENARIOS="T4-loss T4 T1 incast T2 T3 T0 T0-slow cost ack"
+bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
+	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T1 incast T2 T3 T0 T0-slow cost ack"
 
 kselftest: ## the kselftests in a guest (TESTS="one two")
 	@virtme/setup.sh

@@ -31,6 +31,10 @@ use dctcp::{
         Floor,
         MIN_CWND, //
     },
+    fraction::{
+        follow_rtt,
+        Fraction, //
+    },
     idle,
     pacing::Pace,
     prr, //
@@ -62,6 +66,7 @@ use net::{
             Window, //
         },
         jiffies32,
+        random32,
         Sock,
         INFINITE_SSTHRESH, //
     }, //
@@ -104,6 +109,12 @@ param!(
     "keep the window at 2 packets after an RTO too; N is RFC 5681's loss window of 1"
 );
 
+param!(
+    PACE_BELOW_FLOOR = "pace_below_floor": Bool as "bool",
+    true,
+    "space packets out while DCTCP wants a window of less than 2"
+);
+
 static DCTCP: Ops<DctcpFloor> = Ops::new();
 static RENO: Ops<RenoFloor> = Ops::new();
 
@@ -136,6 +147,16 @@ struct Connection {
     ce_state: bool,
     /// An ACK is being processed, and `cong_control` will follow.
     in_ack: bool,
+    /// This algorithm turned TCP's own pacing on, and has to turn it off again.
+    asked_for_pacing: bool,
+    /// The window that is wanted, where it is below 2 packets ([`Fraction::to_raw`]).
+    fraction: u32,
+    /// `fraction` before the last reduction, for undo.
+    loss_fraction: u32,
+    /// The RTT that pacing below the floor stands on, in µs; 0 when there is no such pacing.
+    paced_rtt_us: u32,
+    /// SND.NXT when the start of what follows was last held back.
+    spread_at: u32,
     /// Protective load balancing.
     plb: Plb,
 }
@@ -172,9 +193,15 @@ impl CongestionControl for DctcpFloor {
 
     fn set_state(sk: &mut Sock<'_, Self, Control>, new: CaState) {
         if new == CaState::Recovery && sk.ca_state() != CaState::Recovery {
-            react_to_loss(sk);
+            let reduced = sk.ca_state() == CaState::Cwr;
+            react_to_loss(sk, reduced, Fraction::lost);
         }
         follow_state(sk, new);
+        let connection = sk.data();
+        if new == CaState::Loss && (connection.fraction != 0 || connection.paced_rtt_us != 0) {
+            // The first retransmission leaves before the next ACK.
+            pace(sk);
+        }
     }
 
     fn cwnd_event(sk: &mut Sock<'_, Self, Receive>, event: CaEvent) {
@@ -183,7 +210,13 @@ impl CongestionControl for DctcpFloor {
             CaEvent::EcnNoCe => segment_arrived(sk, false),
             CaEvent::Loss => {
                 sk.with_plb(|c| &mut c.plb, |sk, plb| plb.update_upon_rto(sk));
-                react_to_loss(sk);
+                let timed_out = if RTO_FLOOR.get() {
+                    Fraction::timed_out
+                } else {
+                    // The loss window of one packet, clocked by ACKs.
+                    |_, _| Fraction::NONE
+                };
+                react_to_loss(sk, false, timed_out);
             }
         }
     }
@@ -202,11 +235,26 @@ impl CongestionControl for DctcpFloor {
         let cwnd = sk.snd_cwnd();
         let connection = sk.data_mut();
         connection.loss_cwnd = cwnd;
+        connection.loss_fraction = connection.fraction;
+        if PACE_BELOW_FLOOR.get() {
+            let fraction = Fraction::from_raw(connection.fraction);
+            connection.fraction = fraction.marked(cwnd, connection.alpha).to_raw();
+        }
         alpha::ssthresh_marked(cwnd, connection.alpha)
     }
 
     fn undo_cwnd(sk: &mut Sock<'_, Self, Query>) -> u32 {
+        let connection = sk.data_mut();
+        connection.fraction = connection.loss_fraction;
         Floor::Held.apply(sk.snd_cwnd().max(sk.data().loss_cwnd))
+    }
+
+    fn release(sk: &mut Sock<'_, Self, Control>) {
+        // The next algorithm knows nothing of it.
+        if sk.data().paced_rtt_us != 0 {
+            sk.data_mut().fraction = 0;
+            pace(sk);
+        }
     }
 
     fn get_info(sk: &Sock<'_, Self, InfoOnly>) -> Info {
@@ -365,9 +413,23 @@ fn segment_arrived(sk: &mut Sock<'_, DctcpFloor, Receive>, marked: bool) {
 }
 
 /// Loss is answered by half the window, whatever alpha says (RFC 8257 §3.5).
-fn react_to_loss<C: Window>(sk: &mut Sock<'_, DctcpFloor, C>) {
+///
+/// `ssthresh` has come just before and answered the loss as if it were a mark, but where the window
+/// was being `reduced` already; so the fraction is that before it, halved.
+fn react_to_loss<C: Window>(
+    sk: &mut Sock<'_, DctcpFloor, C>,
+    reduced: bool,
+    halve: fn(Fraction, u32) -> Fraction,
+) {
     let cwnd = sk.snd_cwnd();
-    sk.data_mut().loss_cwnd = cwnd;
+    let connection = sk.data_mut();
+    connection.loss_cwnd = cwnd;
+    if reduced {
+        connection.loss_fraction = connection.fraction;
+    }
+    if PACE_BELOW_FLOOR.get() {
+        connection.fraction = halve(Fraction::from_raw(connection.loss_fraction), cwnd).to_raw();
+    }
     sk.set_snd_ssthresh(alpha::ssthresh_lost(cwnd));
 }
 
@@ -404,11 +466,27 @@ where
             },
         );
     } else if may_raise(sk, ack) {
-        sk.reno_cong_avoid(ack.ack, ack.delivered);
+        if sk.data().fraction == 0 {
+            sk.reno_cong_avoid(ack.ack, ack.delivered);
+        } else {
+            raise_fraction(sk, ack);
+        }
         sk.set_snd_cwnd_stamp(jiffies32());
     }
     hold_floor(sk);
     pace(sk);
+}
+
+/// What is wanted below the floor goes up, and cwnd stays at the floor until 2 are wanted. Whether
+/// the application used the window is not asked: whoever sends one packet an RTT used it.
+fn raise_fraction<A>(sk: &mut Sock<'_, A, Control>, ack: Ack)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let slow_start = sk.snd_cwnd() < sk.snd_ssthresh();
+    let connection = sk.data_mut();
+    let fraction = Fraction::from_raw(connection.fraction);
+    connection.fraction = fraction.acked(ack.delivered, slow_start).to_raw();
 }
 
 /// Whether an ACK may raise the window (`tcp_may_raise_cwnd()`): with much reordering on the path
@@ -484,7 +562,33 @@ where
 {
     judge_underuse(sk);
     restart_after_idle(sk);
+    spread_starts(sk);
     hold_floor(sk);
+}
+
+/// A flow that wants less than a packet an RTT begins at a random moment of the time that it would
+/// take for one, once for each time that nothing was in flight.
+fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let Connection {
+        paced_rtt_us,
+        spread_at,
+        ..
+    } = *sk.data();
+    if paced_rtt_us == 0
+        || spread_at == sk.snd_nxt()
+        || sk.packets_out() != 0
+        || !sk.has_unsent_data()
+    {
+        return;
+    }
+    let fraction = Fraction::from_raw(sk.data().fraction);
+    if let Some(usecs) = fraction.spread(paced_rtt_us, random32()) {
+        sk.data_mut().spread_at = sk.snd_nxt();
+        sk.hold_back(usecs);
+    }
 }
 
 /// The window decays while nothing is sent (`tcp_slow_start_after_idle_check()`). Core TCP measures
@@ -513,6 +617,12 @@ where
 
     let idle = now.wrapping_sub(sk.lsndtime());
     if idle::is_idle(idle, sk.rto()) {
+        let fraction = Fraction::from_raw(sk.data().fraction);
+        let rested = fraction.idle(idle, sk.rto());
+        if rested != fraction {
+            sk.data_mut().fraction = rested.to_raw();
+            pace(sk);
+        }
         let after = windows(sk).after_idle(idle, sk.rto(), sk.init_cwnd());
         sk.set_snd_ssthresh(after.ssthresh);
         sk.set_snd_cwnd(after.cwnd);
@@ -588,12 +698,21 @@ where
     }
 }
 
-/// Sets the pacing rate that follows from the window (`tcp_update_pacing_rate()`).
+/// Sets the pacing rate that follows from the window (`tcp_update_pacing_rate()`), or from what is
+/// wanted below the floor.
 fn pace<A, C>(sk: &mut Sock<'_, A, C>)
 where
     A: CongestionControl<Data = Connection>,
     C: Window,
 {
+    let connection = sk.data();
+    if connection.fraction != 0 && PACE_BELOW_FLOOR.get() {
+        return pace_below_floor(sk);
+    }
+    if connection.fraction != 0 || connection.paced_rtt_us != 0 {
+        leave_pacing(sk);
+    }
+
     let pace = Pace {
         mss: sk.mss_cache(),
         cwnd: sk.snd_cwnd(),
@@ -603,6 +722,48 @@ where
         max_rate: sk.max_pacing_rate(),
     };
     sk.set_pacing_rate(pace.rate(sk.pacing_ratio(pace.in_slow_start())));
+}
+
+/// The rate follows the fraction of a window, and packets keep to it: sch_fq spaces them where it
+/// is installed, else TCP's own timer.
+fn pace_below_floor<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let srtt_us = sk.srtt_us_8() >> 3;
+    let sample = match sk.rack_rtt_us() {
+        0 => srtt_us,
+        rtt_us => rtt_us.min(srtt_us),
+    };
+    let rtt_us = follow_rtt(sk.data().paced_rtt_us, sample).max(1);
+    let fraction = Fraction::from_raw(sk.data().fraction);
+    if let Some(rate) = fraction.rate(sk.mss_cache(), rtt_us) {
+        sk.set_pacing_rate(rate.min(sk.max_pacing_rate()));
+    }
+
+    // Asked for each time: sch_fq may have come and gone, and then nobody would pace.
+    let asked = sk.ask_for_pacing();
+    let connection = sk.data_mut();
+    connection.paced_rtt_us = rtt_us;
+    connection.asked_for_pacing |= asked;
+}
+
+/// From here on packets leave as the window allows, as under stock: the rate is what sch_fq and TSO
+/// autosizing expect, and TCP's own timer would hold a bulk flow to it.
+fn leave_pacing<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let asked = sk.data().asked_for_pacing;
+    let connection = sk.data_mut();
+    connection.fraction = 0;
+    connection.paced_rtt_us = 0;
+    connection.asked_for_pacing = false;
+    if asked {
+        sk.end_pacing();
+    }
 }
 
 /// The module: registered while loaded.

@@ -219,6 +219,7 @@ class Info:
         words = struct.unpack_from("21I", raw, 8)
         self.unacked, self.sacked, self.lost, self.retrans = words[4:8]
         self.rtt_us, self.ssthresh, self.cwnd = words[15], words[17], words[18]
+        self.pacing_rate = struct.unpack_from("Q", raw, 104)[0]
 
 
 class Dctcp:

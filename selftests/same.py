@@ -6,7 +6,8 @@
 # and what was sent are compared.
 #
 # Only what is decided by packets is in the scripts, nothing that a timer decides. A script in which
-# stock falls under 2 is compared up to that step.
+# stock falls under 2 is compared up to that step; and with pacing below the floor, up to the step in
+# which stock's threshold is clamped to 2, since DCTCP may want less there.
 
 import random
 
@@ -86,7 +87,12 @@ def play(net, algorithm, seed):
         return far.trace
 
 
-def agree(net, seed):
+def engaged(step, paced):
+    """Whether the floor, or pacing below it, may have made a difference from this step on."""
+    return step["cwnd"] < 2 or (paced and step["ssthresh"] <= 2)
+
+
+def agree(net, seed, paced):
     """Stock's trace of a script and how many steps of it are to be compared; fails when they differ.
 
     RACK compares times, so stock does not always play a script twice the same way. A difference
@@ -94,7 +100,7 @@ def agree(net, seed):
     """
     for _ in range(ATTEMPTS):
         stock, floor = (play(net, a, seed) for a in (STOCK, FLOOR))
-        low = next((i for i, s in enumerate(stock) if s["cwnd"] < 2), len(stock))
+        low = next((i for i, s in enumerate(stock) if engaged(s, paced)), len(stock))
         if stock[:low] == floor[:low]:
             return stock, low
     step = next(i for i in range(low) if i >= len(floor) or stock[i] != floor[i])
@@ -114,11 +120,10 @@ def main():
     net.run("ip", "link", "set", "tun0", "gso_max_segs", "1")
     net.sysctl("net.ipv4.tcp_reordering", 1)
 
-    @suite.case(f"{SCRIPTS} scripts of {ROUNDS} writes, step by step")
-    def _scripts():
+    def compare(paced):
         steps = reduced = recovered = 0
         for seed in range(SCRIPTS):
-            stock, low = agree(net, seed)
+            stock, low = agree(net, seed, paced)
             steps += low
             reduced += any(s["state"] == 2 for s in stock[:low])
             recovered += any(s["state"] == 3 for s in stock[:low])
@@ -126,10 +131,20 @@ def main():
         if steps < 50 * SCRIPTS or reduced < 4 or recovered < 4:
             raise ktap.Void("too little happened")
 
+    @suite.case(f"{SCRIPTS} scripts of {ROUNDS} writes, step by step")
+    def _scripts():
+        with modules.Parameter("tcp_dctcp_floor", "pace_below_floor", "N"):
+            compare(paced=False)
+
+    @suite.case("the same scripts with pacing below the floor, until stock's threshold is 2")
+    def _paced():
+        compare(paced=True)
+
     @suite.case("rto_floor=N: the same, where no timer fires")
     def _without_timers():
-        with modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"):
-            steps = sum(agree(net, seed)[1] for seed in range(SCRIPTS // 4))
+        with (modules.Parameter("tcp_dctcp_floor", "rto_floor", "N"),
+              modules.Parameter("tcp_dctcp_floor", "pace_below_floor", "N")):
+            steps = sum(agree(net, seed, paced=False)[1] for seed in range(SCRIPTS // 4))
         ktap.note(f"{steps} steps compared")
         if steps < 50 * (SCRIPTS // 4):
             raise ktap.Void("too little happened")

@@ -9,7 +9,7 @@
 pub(crate) const MAX_ALPHA: u32 = 1 << MAX_ALPHA_SHIFT;
 
 /// log₂ of [`MAX_ALPHA`].
-const MAX_ALPHA_SHIFT: u32 = 10;
+pub(super) const MAX_ALPHA_SHIFT: u32 = 10;
 
 /// Largest `shift_g` for which the shifts below are defined (CVE-2024-37356).
 pub(crate) const MAX_SHIFT_G: u32 = 10;

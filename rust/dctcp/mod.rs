@@ -13,6 +13,7 @@
 pub(crate) mod alpha;
 pub(crate) mod ce;
 pub(crate) mod floor;
+pub(crate) mod fraction;
 pub(crate) mod idle;
 pub(crate) mod pacing;
 pub(crate) mod prr;

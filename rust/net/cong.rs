@@ -210,6 +210,11 @@ pub(crate) trait CongestionControl: Sized + 'static {
     /// The window after a reduction turned out to be wrong, in packets.
     fn undo_cwnd(sk: &mut Sock<'_, Self, context::Query>) -> u32;
 
+    /// The connection ends, or goes on with another algorithm.
+    fn release(_sk: &mut Sock<'_, Self, context::Control>) {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
     /// What `ss -i` shows. The socket is not locked.
     fn get_info(_sk: &Sock<'_, Self, context::Info>) -> Info {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
@@ -283,6 +288,9 @@ impl<A: CongestionControl> Ops<A> {
         }
         if A::HAS_BEFORE_TRANSMIT {
             ops.min_tso_segs = Some(Callbacks::<A>::before_transmit);
+        }
+        if A::HAS_RELEASE {
+            ops.release = Some(Callbacks::<A>::release);
         }
         if A::HAS_GET_INFO {
             ops.get_info = Some(Callbacks::<A>::get_info);
@@ -443,6 +451,16 @@ impl<A: CongestionControl> Callbacks<A> {
     unsafe extern "C" fn undo_cwnd(sk: *mut bindings::sock) -> u32 {
         // SAFETY: As `Callbacks` says.
         A::undo_cwnd(&mut unsafe { Sock::from_raw(sk) })
+    }
+
+    /// `struct tcp_congestion_ops`, `release`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Callbacks`] says.
+    unsafe extern "C" fn release(sk: *mut bindings::sock) {
+        // SAFETY: As `Callbacks` says.
+        A::release(&mut unsafe { Sock::from_raw(sk) });
     }
 
     /// `struct tcp_congestion_ops`, `get_info`.

@@ -49,6 +49,7 @@ int main(void)
 	DEFINE(TP_PRIOR_CWND, offsetof(struct tcp_sock, prior_cwnd));
 	DEFINE(TP_PRR_DELIVERED, offsetof(struct tcp_sock, prr_delivered));
 	DEFINE(TP_PRR_OUT, offsetof(struct tcp_sock, prr_out));
+	DEFINE(TP_RACK_RTT_US, offsetof(struct tcp_sock, rack.rtt_us));
 	DEFINE(TP_RCV_NXT, offsetof(struct tcp_sock, rcv_nxt));
 	DEFINE(TP_REORDERING, offsetof(struct tcp_sock, reordering));
 	DEFINE(TP_SND_CWND, offsetof(struct tcp_sock, snd_cwnd));

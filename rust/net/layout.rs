@@ -70,6 +70,7 @@ agree! {
     offset_of!(tcp_sock, prior_cwnd) => TP_PRIOR_CWND,
     offset_of!(tcp_sock, prr_delivered) => TP_PRR_DELIVERED,
     offset_of!(tcp_sock, prr_out) => TP_PRR_OUT,
+    offset_of!(tcp_sock, rack.rtt_us) => TP_RACK_RTT_US,
     offset_of!(tcp_sock, rcv_nxt) => TP_RCV_NXT,
     offset_of!(tcp_sock, reordering) => TP_REORDERING,
     offset_of!(tcp_sock, snd_cwnd) => TP_SND_CWND,

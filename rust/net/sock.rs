@@ -160,6 +160,9 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         mss_cache: u32 = mss_cache;
         /// Smoothed round-trip time, in eighths of a microsecond.
         srtt_us_8: u32 = srtt_us;
+        /// RTT of the packet that was sent last of all that were delivered, in microseconds; 0 when
+        /// there is none yet.
+        rack_rtt_us: u32 = rack.rtt_us;
         /// SND.UNA when the present recovery began; 0 when it was undone.
         undo_marker: u32 = undo_marker;
         /// Retransmission timeout, in jiffies.
@@ -279,6 +282,12 @@ pub(crate) fn jiffies32() -> u32 {
     unsafe { (&raw const bindings::jiffies).read_volatile() as u32 }
 }
 
+/// 32 random bits.
+pub(crate) fn random32() -> u32 {
+    // SAFETY: May be called anywhere.
+    unsafe { bindings::lowtail_random() }
+}
+
 /// Whether sequence number `a` lies before `b` (`before()`).
 pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
@@ -334,6 +343,26 @@ impl<A: CongestionControl, C: context::Window> Sock<'_, A, C> {
     pub(crate) fn set_pacing_rate(&mut self, rate: u64) {
         // SAFETY: As for the window.
         unsafe { (&raw mut (*self.as_ptr()).sk_pacing_rate).write_volatile(rate as c_ulong) };
+    }
+
+    /// Asks for packets to be spaced by the pacing rate: by sch_fq, or by a timer of TCP's own
+    /// where that is not installed. Whether it was this call that turned the timer on.
+    pub(crate) fn ask_for_pacing(&mut self) -> bool {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_ask_for_pacing(self.as_ptr()) }
+    }
+
+    /// Takes back an [`ask_for_pacing`](Self::ask_for_pacing) that returned true. What waits for
+    /// the timer may be sent at once.
+    pub(crate) fn end_pacing(&mut self) {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_end_pacing(self.as_ptr()) };
+    }
+
+    /// With pacing on, lets the next packet wait for `usecs` µs from now, if it need not wait yet.
+    pub(crate) fn hold_back(&mut self, usecs: u32) {
+        // SAFETY: By the type invariant; the socket is owned.
+        unsafe { bindings::lowtail_hold_back(self.as_ptr(), usecs) };
     }
 
     /// Sets the number of packets delivered during the present reduction.

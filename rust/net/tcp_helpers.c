@@ -2,6 +2,7 @@
 /*
  * C for what Rust cannot call in a congestion control: TCP's inline functions and bit-fields.
  */
+#include <linux/random.h>
 #include <net/tcp.h>
 
 #include "helpers.h"
@@ -71,6 +72,43 @@ u32 lowtail_pacing_ratio(const struct sock *sk, bool slow_start)
 
 	return slow_start ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
 			    READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
+}
+
+/* As tcp_bbr asks for it. Returns true when nobody paced this socket before. */
+bool lowtail_ask_for_pacing(struct sock *sk)
+{
+	return cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED) == SK_PACING_NONE;
+}
+
+/*
+ * Undoes lowtail_ask_for_pacing(), but for sch_fq and SO_MAX_PACING_RATE, which need it too. The
+ * latter is set without the socket's lock, so look again afterwards. Without pacing nobody waits for
+ * tcp_wstamp_ns, and packets must not be stamped with a moment to come: their RTT would be too short.
+ */
+void lowtail_end_pacing(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL)
+		return;
+	if (cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE) != SK_PACING_NEEDED)
+		return;
+	if (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+}
+
+void lowtail_hold_back(struct sock *sk, u32 usecs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->tcp_wstamp_ns <= tp->tcp_clock_cache)
+		tp->tcp_wstamp_ns = tp->tcp_clock_cache + (u64)usecs * NSEC_PER_USEC;
+}
+
+u32 lowtail_random(void)
+{
+	return get_random_u32();
 }
 
 u32 lowtail_min_tso_segs(const struct sock *sk)

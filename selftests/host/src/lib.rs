@@ -19,6 +19,8 @@ mod policy;
 #[cfg(test)]
 mod alpha;
 #[cfg(test)]
+mod fraction;
+#[cfg(test)]
 mod kernel_source;
 #[cfg(test)]
 mod nagle;

@@ -239,6 +239,7 @@ const INCLUDED: &[&str] = &[
     "linux/mm.h",
     "linux/module.h",
     "linux/moduleparam.h",
+    "linux/random.h",
     "linux/seq_file.h",
     "linux/sysctl.h",
     "linux/tcp.h",

@@ -268,6 +268,7 @@ struct sock {
 	struct skb_list sk_write_queue;
 	struct skb_list tcp_rtx_queue;
 	struct timer_list tcp_retransmit_timer;
+	u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_shift;
@@ -531,6 +532,18 @@ static inline u32 tcp_accecn_process(struct sock *sk, const struct sk_buff *skb,
 
 /* Any number below the bound will do, if both sides get the same one. */
 #define get_random_u32_below(bound)		((bound) / 3)
+#define get_random_u32()			0u
+
+/* include/net/sock.h; one thread only. */
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
+#define cmpxchg(p, old, new)						\
+({									\
+	__typeof__(*(p)) before_ = *(p);				\
+									\
+	if (before_ == (old))						\
+		*(p) = (new);						\
+	before_;							\
+})
 #define __sk_rethink_txhash_reset_dst(sk)	((void)0)
 
 /* tcp_rate.c: of the sample only what picks the latest packet is needed. */

@@ -6,7 +6,7 @@
 use core::mem::size_of;
 
 use super::{bindings, plb::Plb, sock::Sock, sock::context};
-use super::super::{ALPHA_ON_INIT, DctcpFloor, RTO_FLOOR, SHIFT_G};
+use super::super::{ALPHA_ON_INIT, DctcpFloor, PACE_BELOW_FLOOR, RTO_FLOOR, SHIFT_G};
 use crate::{
     Module,
     ffi::{self, oracle_private},
@@ -14,12 +14,18 @@ use crate::{
 
 /// This copy of the module.
 pub(crate) const MODULE: Module = Module {
-    load: super::super::load,
+    load,
     set_parameter,
     get_private,
     is_judged,
     judge,
 };
+
+/// Without pacing below the floor, which stock has not: from a threshold of 2 on it may differ.
+fn load() {
+    PACE_BELOW_FLOOR.set(false);
+    super::super::load();
+}
 
 fn set_parameter(which: u32, value: u32) {
     match which {

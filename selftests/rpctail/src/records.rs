@@ -129,6 +129,9 @@ pub fn records(scenario: &str, variant: &str, duration: u64, outcome: &Outcome) 
     }
     let mbit = per_second(stats.bytes, duration) * 8.0 / 1e6;
     sheet.put("throughput", "Mbit/s", Value::Number(mbit));
+    if let Some(fairness) = stats.fairness.filter(|_| flow.conns > 1) {
+        sheet.put("fairness", "index", Value::Number(fairness));
+    }
     sheet.count("errors", stats.errors);
     sheet.tcp("", &stats.tcp);
     if !flow.is_stream() {

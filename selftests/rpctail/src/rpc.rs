@@ -81,6 +81,8 @@ pub struct Conn {
     pub queue: Queue,
     /// Exchanges that are over, the warm-up's included.
     pub exchanges: u64,
+    /// Bytes of payload in the measured time, as [`Stats::bytes`](crate::stats::Stats::bytes).
+    pub bytes: u64,
     /// Watched for room to write.
     pub writing: bool,
     /// Broken, and not to be used any more.
@@ -100,6 +102,7 @@ impl Conn {
             flow,
             queue: Queue::default(),
             exchanges: 0,
+            bytes: 0,
             writing: false,
             dead: false,
             base: Info::default(),

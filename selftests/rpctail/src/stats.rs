@@ -136,6 +136,8 @@ pub struct Stats {
     /// Bytes of payload, both ways, of those replies and their requests; of a stream, the bytes
     /// the peer acknowledged in the measured time.
     pub bytes: u64,
+    /// Jain's index of the connections' shares of `bytes`; `None` where nothing was carried.
+    pub fairness: Option<f64>,
     /// Connections that broke.
     pub errors: u64,
     /// Why the first of them did.
@@ -146,9 +148,28 @@ pub struct Stats {
     pub peer: TcpCounts,
 }
 
+/// Jain's index of fairness: 1 when all shares are equal, 1/n when one has everything.
+pub fn fairness(shares: impl Iterator<Item = u64>) -> Option<f64> {
+    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, sum, squares), share| {
+        let share = share as f64;
+        (n + 1.0, sum + share, squares + share * share)
+    });
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jains_index() {
+        let of = |shares: &[u64]| fairness(shares.iter().copied());
+        assert_eq!(of(&[7, 7, 7]), Some(1.0));
+        assert_eq!(of(&[7, 0, 0, 0]), Some(0.25));
+        assert_eq!(of(&[1, 3]), Some(0.8));
+        assert_eq!(of(&[0, 0]), None);
+        assert_eq!(of(&[]), None);
+    }
 
     #[test]
     fn quantiles_stay_between_the_extremes() {

@@ -69,6 +69,10 @@ Requests and replies a second.
 .B throughput (Mbit/s)
 Payload both ways; of a stream, what the peer acknowledged.
 .TP
+.B fairness (index)
+Jain's index of the connections' shares of that payload: 1 when they are equal, 1/n when one of n
+has it all.
+.TP
 .B retrans, rto, ce (count), cwnd_min (packets)
 Segments retransmitted, retransmission timeouts (Linux 6.7), packets that arrived CE\\-marked
 (Linux 4.18), and the smallest congestion window that was seen: it is looked at now and then, so

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Client, NEVER, Outcome, PRIME_LIMIT, Phase, Running};
 use crate::rpc::Conn;
+use crate::stats::fairness;
 use crate::units::{SECOND, human_time};
 use crate::wire::{self, Farewell};
 use crate::{Result, tcp_info};
@@ -86,10 +87,14 @@ impl Client<'_> {
                 }
             }
         }
-        let outcome = |f: Running| Outcome {
-            flow: f.flow,
-            stats: f.stats,
-            cc: f.cc,
+        let conns = &self.conns;
+        let outcome = |mut f: Running| {
+            f.stats.fairness = fairness(conns[f.conns].iter().map(|c| c.bytes));
+            Outcome {
+                flow: f.flow,
+                stats: f.stats,
+                cc: f.cc,
+            }
         };
         Ok(self.flows.into_iter().map(outcome).collect())
     }

@@ -149,6 +149,7 @@ impl Client<'_> {
         }
         if self.window.contains(&time) {
             running.stats.replies += 1;
+            conn.bytes += conn.exchange_bytes();
             running.stats.bytes += conn.exchange_bytes();
         }
         let wanted = u64::from(running.flow.warmup_exchanges);

@@ -302,10 +302,11 @@ impl<'a> Client<'a> {
         self.phase = Phase::Cooldown;
         self.phase_end = self.load_end;
         for running in self.flows.iter_mut().filter(|f| f.flow.is_stream()) {
-            let conns = &self.conns[running.conns.clone()];
-            for conn in conns.iter().filter(|c| !c.dead) {
+            let conns = &mut self.conns[running.conns.clone()];
+            for conn in conns.iter_mut().filter(|c| !c.dead) {
                 let info = tcp_info::read(&conn.stream).unwrap_or(conn.base);
-                running.stats.bytes += info.bytes_acked.saturating_sub(conn.base.bytes_acked);
+                conn.bytes = info.bytes_acked.saturating_sub(conn.base.bytes_acked);
+                running.stats.bytes += conn.bytes;
                 running.stats.tcp.add(&conn.base, &info);
                 running.stats.tcp.cwnd(info.cwnd);
             }
