@@ -111,7 +111,7 @@ param!(
 
 param!(
     PACE_BELOW_FLOOR = "pace_below_floor": Bool as "bool",
-    true,
+    false,
     "space packets out while DCTCP wants a window of less than 2"
 );
 

@@ -138,7 +138,8 @@ def main():
 
     @suite.case("the same scripts with pacing below the floor, until stock's threshold is 2")
     def _paced():
-        compare(paced=True)
+        with modules.Parameter("tcp_dctcp_floor", "pace_below_floor", "Y"):
+            compare(paced=True)
 
     @suite.case("rto_floor=N: the same, where no timer fires")
     def _without_timers():

@@ -14,7 +14,7 @@
 #
 # sweep-many is the same for N = 128 and 256, sweep-fq with sch_fq at the senders.
 #
-# Variants: cubic, dctcp, `unpaced` (dctcp_floor with pace_below_floor=N) and dctcp_floor.
+# Variants: cubic, dctcp, dctcp_floor, and `paced` (dctcp_floor with pace_below_floor=Y).
 # Control: stock dctcp in the same boot. Void: no CE mark was seen under it with N at its most.
 # Public figures: none.
 
@@ -95,9 +95,9 @@ run() {
 	local n=$1 flow=$LOAD:$1 cc=$2 servers=() client ns red after probes timeouts
 	variant=$2
 	say "$flow, $variant"
-	if [ "$variant" = unpaced ]; then
+	if [ "$variant" = paced ]; then
 		cc=dctcp_floor
-		echo N >/sys/module/tcp_dctcp_floor/parameters/pace_below_floor
+		echo Y >/sys/module/tcp_dctcp_floor/parameters/pace_below_floor
 	fi
 	for ns in receiver s1 s2 s3; do
 		set_sysctl "$ns" net.ipv4.tcp_congestion_control "$cc"
@@ -132,7 +132,7 @@ run() {
 		-v n="$(value "$variant" "$flow" arrived)" 'BEGIN { printf "%.1f", 100 * d / n }')"
 	record "$flow" timeouts count $(($(senders TcpExtTCPTimeouts) - timeouts))
 	record "$flow" loss_probes count $(($(senders TcpExtTCPLossProbes) - probes))
-	[ "$cc" != dctcp_floor ] || echo Y >/sys/module/tcp_dctcp_floor/parameters/pace_below_floor
+	[ "$cc" != dctcp_floor ] || echo N >/sys/module/tcp_dctcp_floor/parameters/pace_below_floor
 }
 
 renice -19 -p $$
@@ -146,7 +146,7 @@ echo 'p:lowtail/queue red_enqueue bytes=sch->qstats.backlog:u32' >$tracing/kprob
 echo 1 >$tracing/events/lowtail/queue/enable
 settle
 for n in $NS; do
-	for v in cubic dctcp ${ours:+unpaced} $ours; do
+	for v in cubic dctcp $ours ${ours:+paced}; do
 		run "$n" "$v"
 	done
 done
@@ -155,10 +155,10 @@ variant=-
 last=${NS##* }
 [ "$(value dctcp "$LOAD:$last" marked)" != 0 ] || void "no CE mark under dctcp with $last senders"
 
-# of METRIC N: stock's and ours; in ms where it is a time, "-" where no answer was measured.
+# of METRIC N: stock's, ours and ours paced; in ms where it is a time, "-" where no answer was measured.
 of() {
 	local v text=
-	for v in dctcp $ours; do
+	for v in dctcp $ours ${ours:+paced}; do
 		text="$text${text:+, }$(value "$v" "$LOAD:$2" "$1" | awk -v m="$1" '
 			{ x = m ~ /^p[0-9]/ ? $1 / 1000 : $1; seen = 1; printf x < 100 ? "%.3g" : "%.0f", x }
 			END { if (!seen) printf "-" }')"
@@ -166,22 +166,22 @@ of() {
 	echo "$text"
 }
 
-# not_better METRIC: the N, of those with a measured control, where ours is larger than stock's.
+# not_better METRIC: the N, of those with a measured control, where ours paced is larger than stock's.
 not_better() {
 	local n list=
 	for n in $NS; do
 		[ -n "$(value dctcp "$LOAD:$n" "$1")" ] || continue
-		! greater "$(value "$ours" "$LOAD:$n" "$1")" "$(value dctcp "$LOAD:$n" "$1")" ||
+		! greater "$(value paced "$LOAD:$n" "$1")" "$(value dctcp "$LOAD:$n" "$1")" ||
 			list="$list${list:+, }$n"
 	done
 	echo "${list:-none}"
 }
 
-text="Answers of 20 kB ($LOAD), $QDISC at the senders; stock dctcp, dctcp_floor:"
+text="Answers of 20 kB ($LOAD), $QDISC at the senders; stock dctcp, dctcp_floor, the same paced:"
 for n in $NS; do
 	text="$text N=$n: goodput $(of throughput "$n") Mbit/s, queue $(of queue_mean "$n") kB, \
 drops $(of drop_share "$n") %, Jain $(of fairness "$n"), p50 $(of p50 "$n") ms, p99.9 $(of p99.9 "$n") ms."
 done
-[ -z "$ours" ] || text="$text Where ours is worse than stock, N: mean queue $(not_better queue_mean), p99 of it \
+[ -z "$ours" ] || text="$text Where the paced one is worse than stock, N: mean queue $(not_better queue_mean), p99 of it \
 $(not_better queue_p99), drops $(not_better drop_share), p50 $(not_better p50), p99.9 $(not_better p99.9)."
 finding - meaning "$text"
