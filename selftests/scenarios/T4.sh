@@ -15,7 +15,8 @@
 # of 1 where today's leaves 2: the historical control. What a window of 1 costs today, which
 # takes losses, is T4-loss's to show.
 #
-# Control: stock dctcp in the same boot. Void: no CE mark was seen under a DCTCP variant.
+# Control: stock dctcp in the same boot. Void: no CE mark was seen under a DCTCP variant, or one had
+#   no 10 KB reply at all in its time.
 # Public figures (netdev 2018-06 "tcp: force cwnd at least 2 in tcp_cwnd_reduction"),
 #   p99/p99.9 of 1 MB and of 10 KB: cubic 3.5/6.0 ms and 1.0/2.5 ms; dctcp 43/208 ms and
 #   53/212 ms; floor of 2: 3.8/4.4 ms and 168/211 us. The 40 ms were the receiver's
@@ -48,7 +49,7 @@ run() {
 		ip netns exec "$ns" rpctail server --sample 100us >/dev/null &
 		servers+=($!)
 	done
-	marking 100000 200000
+	marking 100000 $deep
 	read -ra red <<<"$(red_counts)"
 	before=$(senders TcpExtTCPLossProbes)
 	rpc receiver --connect 10.0.1.2 --connect 10.0.2.2 --connect 10.0.3.2 \
@@ -97,6 +98,9 @@ done
 variant=-
 for cc in dctcp $ours; do
 	[ "$(value "$cc" all:stands marked)" != 0 ] || void "no CE mark under $cc"
+done
+for cc in cubic dctcp $ours $old; do
+	[ "$(value "$cc" 10KB:stands replies)" != 0 ] || void "no 10 KB reply under $cc"
 done
 
 # tail CC REGIME: p99 and max of the 10 KB RPCs, in ms.
