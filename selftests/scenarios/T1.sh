@@ -19,10 +19,9 @@
 tx_delay=100
 conns=8
 rate=4000
-duration=5s
 each=10000
 
-# run VARIANT POLICY FAULT
+# run VARIANT POLICY FAULT DURATION
 run() {
 	local corks
 	variant=$1
@@ -31,7 +30,7 @@ run() {
 	corks=$(counter left TcpExtTCPAutoCorking)
 	on left sysctl -q -w "net.lowtail_faults.tsq=$3"
 	rpc right --connect 10.0.0.1 --name reply --conns "$conns" --rate "$rate" \
-		--duration "$duration" --warmup 500ms --sample 10ms --request 100 --reply 1000+5 --nodelay
+		--duration "$4" --warmup 500ms --sample 10ms --request 100 --reply 1000+5 --nodelay
 	record reply TCPAutoCorking count $(($(counter left TcpExtTCPAutoCorking) - corks))
 	record reply lost_wakeups count "$(lost)"
 	on left sysctl -q -w net.lowtail_faults.tsq=off
@@ -56,11 +55,11 @@ rpc_server left
 settle
 deadline=$(on left sysctl -n net.ipv4.tcp_autocork_deadline_us)
 
-run stock stock off
-run stock-lost stock "every $each"
-run nodelay-lost nodelay "every $each"
-run bounded bounded off
-run bounded-lost bounded "every $each"
+run stock stock off 1500ms
+run stock-lost stock "every $each" 3500ms
+run nodelay-lost nodelay "every $each" 1500ms
+run bounded bounded off 3500ms
+run bounded-lost bounded "every $each" 3500ms
 
 variant=-
 if [ "$(value stock-lost reply lost_wakeups)" = 0 ]; then
