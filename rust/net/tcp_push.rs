@@ -176,9 +176,8 @@ impl Call<'_> {
         // As `declare_trace!` does it for the kernel's own tracepoints: a no-op in the code until
         // somebody listens.
         // SAFETY: A tracepoint's key may be looked at at any time.
-        let listened_to = unsafe {
-            static_branch_unlikely!(__tracepoint_tcp_push_verdict, tracepoint, key)
-        };
+        let listened_to =
+            unsafe { static_branch_unlikely!(__tracepoint_tcp_push_verdict, tracepoint, key) };
         if listened_to {
             // SAFETY: By the type invariant.
             unsafe { bindings::lowtail_trace_push(self.sk.as_ptr(), verdict, held, spliced) };

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::dctcp::{
     floor::{Floor, MIN_CWND},
-    idle::{is_idle, Windows},
+    idle::{Windows, is_idle},
     pacing::Pace,
     prr::{Ack, Reduction, Step},
 };
