@@ -2,7 +2,7 @@
 
 //! Windows of less than 2 packets: what DCTCP wants while the floor holds cwnd at 2.
 //!
-//! RFC 8257 §3.3 asks for cwnd·(1 − α/2), and §3.4 for cwnd/2, which is a fraction of a packet more
+//! RFC 8257 §3.3 asks for cwnd·(1 − α/2), and §3.5 for cwnd/2, which is a fraction of a packet more
 //! or less once cwnd is small. Whole packets cannot show it, and ssthresh ends at 2
 //! ([`super::alpha`]), so N flows keep 2·N packets in the bottleneck however much is marked. Here
 //! the wish is kept to 1/65536 packet, and the sender follows it by pacing: one packet every
@@ -102,7 +102,7 @@ impl Fraction {
         Self::of(wanted.saturating_sub(less).max(wanted.min(sustains(alpha))))
     }
 
-    /// After a loss: w/2 (RFC 8257 §3.4).
+    /// After a loss: w/2 (RFC 8257 §3.5).
     pub(crate) fn lost(self, cwnd: u32) -> Self {
         Self::of(self.wanted(cwnd) / 2)
     }

@@ -47,15 +47,6 @@ lost() {
 	done | awk -v name="$1_hit" '$1 == name { sum += $2 } END { print sum + 0 }'
 }
 
-# senders COUNTER: its sum over the three senders.
-senders() {
-	local s sum=0
-	for s in 1 2 3; do
-		sum=$((sum + $(counter "s$s" "$1")))
-	done
-	echo "$sum"
-}
-
 # losing N: each sender loses one of its packets in N at random; 0: none.
 losing() {
 	local s

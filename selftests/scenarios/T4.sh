@@ -28,15 +28,6 @@
 step=30000
 shallow=45000
 
-# senders COUNTER: its sum over the three senders.
-senders() {
-	local s sum=0
-	for s in 1 2 3; do
-		sum=$((sum + $(counter "s$s" "$1")))
-	done
-	echo "$sum"
-}
-
 # run REGIME LIMIT CC: the nine flows. Connections are made before the limit holds: a SYN
 # that is lost would be another story.
 run() {

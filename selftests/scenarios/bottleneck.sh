@@ -36,6 +36,15 @@ red_counts() {
 		red && /marked/ { print $2, dropped }'
 }
 
+# senders COUNTER: its sum over the three senders.
+senders() {
+	local s sum=0
+	for s in 1 2 3; do
+		sum=$((sum + $(counter "s$s" "$1")))
+	done
+	echo "$sum"
+}
+
 # bottleneck: the namespaces router, receiver (10.0.9.2), s1, s2 and s3 (10.0.1.2, ...). $ours is
 # our congestion control and $old the one of 2018, empty where the image lacks them.
 bottleneck() {

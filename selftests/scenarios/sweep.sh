@@ -35,15 +35,6 @@ marking() {
 		bandwidth $rate probability 1 ecn
 }
 
-# senders COUNTER: its sum over the three senders.
-senders() {
-	local s sum=0
-	for s in 1 2 3; do
-		sum=$((sum + $(counter "s$s" "$1")))
-	done
-	echo "$sum"
-}
-
 # queue_watched: from now on the queue before each packet goes into a histogram.
 queue_watched() {
 	echo 'hist:keys=bytes' >$tracing/events/lowtail/queue/trigger
