@@ -561,7 +561,7 @@ fn copy_module(here: &Path, top: &Path, to: &Path, planted: Option<&planted::Pla
         &rust.join("tcp_dctcp_floor.rs"),
         &to.join("tcp_dctcp_floor.rs"),
     );
-    for folder in ["dctcp", "net"] {
+    for folder in ["connection", "dctcp", "net"] {
         for entry in fs::read_dir(rust.join(folder)).expect("rust/ can be read") {
             let path = entry.expect("rust/ can be read").path();
             if path.extension().is_some_and(|e| e == "rs") {

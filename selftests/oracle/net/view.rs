@@ -72,5 +72,5 @@ unsafe fn is_judged(tp: *mut ffi::tcp_sock) -> bool {
 
 unsafe fn judge(tp: *mut ffi::tcp_sock) {
     // SAFETY: As the caller says.
-    super::super::judge_underuse(&mut unsafe { sock(tp) });
+    super::super::connection::idle::judge_underuse(&mut unsafe { sock(tp) });
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The pacing rate, and pacing below the floor: when
+//! [`dctcp::fraction`](super::super::dctcp::fraction) is asked, and what core TCP is told of it.
+
+use super::{
+    super::{
+        dctcp::{
+            fraction::{
+                follow_rtt,
+                Fraction, //
+            },
+            pacing::Pace, //
+        },
+        net::{
+            cong::{
+                Ack,
+                CongestionControl, //
+            },
+            sock::{
+                context::{
+                    Control,
+                    Window, //
+                },
+                random32,
+                Sock, //
+            }, //
+        },
+        PACE_BELOW_FLOOR, //
+    },
+    Connection, //
+};
+
+/// What is wanted below the floor goes up, and cwnd stays at the floor until 2 are wanted. Whether
+/// the application used the window is not asked: whoever sends one packet an RTT used it.
+pub(super) fn raise_fraction<A>(sk: &mut Sock<'_, A, Control>, ack: Ack)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let slow_start = sk.snd_cwnd() < sk.snd_ssthresh();
+    let connection = sk.data_mut();
+    let fraction = Fraction::from_raw(connection.fraction);
+    connection.fraction = fraction.acked(ack.delivered, slow_start).to_raw();
+}
+
+/// A flow that wants less than a packet an RTT begins at a random moment of the time that it would
+/// take for one, once for each time that nothing was in flight.
+pub(super) fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let Connection {
+        paced_rtt_us,
+        spread_at,
+        ..
+    } = *sk.data();
+    if paced_rtt_us == 0
+        || spread_at == sk.snd_nxt()
+        || sk.packets_out() != 0
+        || !sk.has_unsent_data()
+    {
+        return;
+    }
+    let fraction = Fraction::from_raw(sk.data().fraction);
+    if let Some(usecs) = fraction.spread(paced_rtt_us, random32()) {
+        sk.data_mut().spread_at = sk.snd_nxt();
+        sk.hold_back(usecs);
+    }
+}
+
+/// Sets the pacing rate that follows from the window (`tcp_update_pacing_rate()`), or from what is
+/// wanted below the floor.
+pub(in super::super) fn pace<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let connection = sk.data();
+    if connection.fraction != 0 && PACE_BELOW_FLOOR.get() {
+        return pace_below_floor(sk);
+    }
+    if connection.fraction != 0 || connection.paced_rtt_us != 0 {
+        leave_pacing(sk);
+    }
+
+    let pace = Pace {
+        mss: sk.mss_cache(),
+        cwnd: sk.snd_cwnd(),
+        ssthresh: sk.snd_ssthresh(),
+        packets_out: sk.packets_out(),
+        srtt_us_8: sk.srtt_us_8(),
+        max_rate: sk.max_pacing_rate(),
+    };
+    sk.set_pacing_rate(pace.rate(sk.pacing_ratio(pace.in_slow_start())));
+}
+
+/// The rate follows the fraction of a window, and packets keep to it: sch_fq spaces them where it
+/// is installed, else TCP's own timer.
+fn pace_below_floor<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let srtt_us = sk.srtt_us_8() >> 3;
+    let sample = match sk.rack_rtt_us() {
+        0 => srtt_us,
+        rtt_us => rtt_us.min(srtt_us),
+    };
+    let rtt_us = follow_rtt(sk.data().paced_rtt_us, sample).max(1);
+    let fraction = Fraction::from_raw(sk.data().fraction);
+    if let Some(rate) = fraction.rate(sk.mss_cache(), rtt_us) {
+        sk.set_pacing_rate(rate.min(sk.max_pacing_rate()));
+    }
+
+    // Asked for each time: sch_fq may have come and gone, and then nobody would pace.
+    let asked = sk.ask_for_pacing();
+    let connection = sk.data_mut();
+    connection.paced_rtt_us = rtt_us;
+    connection.asked_for_pacing |= asked;
+}
+
+/// From here on packets leave as the window allows, as under stock: the rate is what sch_fq and TSO
+/// autosizing expect, and TCP's own timer would hold a bulk flow to it.
+fn leave_pacing<A, C>(sk: &mut Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let asked = sk.data().asked_for_pacing;
+    let connection = sk.data_mut();
+    connection.fraction = 0;
+    connection.paced_rtt_us = 0;
+    connection.asked_for_pacing = false;
+    if asked {
+        sk.end_pacing();
+    }
+}
