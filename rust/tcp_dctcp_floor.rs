@@ -76,6 +76,7 @@ mod dctcp;
 mod net {
     pub(crate) mod bindings;
     pub(crate) mod cong;
+    mod ipv4;
     mod layout;
     pub(crate) mod param;
     pub(crate) mod plb;
@@ -135,6 +136,7 @@ impl CongestionControl for DctcpFloor {
         begin(sk);
     }
 
+    #[inline(always)]
     fn in_ack_event(sk: &mut Sock<'_, Self, Control>) {
         begin_ack(sk);
         if !before(sk.snd_una(), sk.data().next_seq) {
@@ -142,6 +144,7 @@ impl CongestionControl for DctcpFloor {
         }
     }
 
+    #[inline(always)]
     fn cong_control(sk: &mut Sock<'_, Self, Control>, ack: Ack) {
         control_window(sk, ack);
     }
@@ -159,31 +162,25 @@ impl CongestionControl for DctcpFloor {
         }
     }
 
+    #[inline(always)]
     fn cwnd_event(sk: &mut Sock<'_, Self, Receive>, event: CaEvent) {
         match event {
             CaEvent::EcnIsCe => segment_arrived(sk, true),
             CaEvent::EcnNoCe => segment_arrived(sk, false),
-            CaEvent::Loss => {
-                sk.with_plb(|c| &mut c.plb, |sk, plb| plb.update_upon_rto(sk));
-                let timed_out = if RTO_FLOOR.get() {
-                    Fraction::timed_out
-                } else {
-                    // The loss window of one packet, clocked by ACKs.
-                    |_, _| Fraction::NONE
-                };
-                react_to_loss(sk, false, timed_out);
-            }
+            CaEvent::Loss => timer_fired(sk.reborrow()),
         }
     }
 
+    #[inline(always)]
     fn tx_start(sk: &mut Sock<'_, Self, Control>) {
         // Nothing is in flight, so nothing is reordered by a change of path.
-        sk.with_plb(|c| &mut c.plb, |sk, plb| plb.check_rehash(sk));
+        sk.plb_check_rehash(|c| &mut c.plb);
     }
 
+    #[inline(always)]
     fn before_transmit(sk: &mut Sock<'_, Self, Control>) -> u32 {
         prepare_window(sk);
-        sk.min_tso_segs()
+        sk.min_tso_segs().into()
     }
 
     fn ssthresh(sk: &mut Sock<'_, Self, Query>) -> u32 {
@@ -239,10 +236,12 @@ impl CongestionControl for RenoFloor {
         begin(sk);
     }
 
+    #[inline(always)]
     fn in_ack_event(sk: &mut Sock<'_, Self, Control>) {
         begin_ack(sk);
     }
 
+    #[inline(always)]
     fn cong_control(sk: &mut Sock<'_, Self, Control>, ack: Ack) {
         control_window(sk, ack);
     }
@@ -251,9 +250,10 @@ impl CongestionControl for RenoFloor {
         follow_state(sk, new);
     }
 
+    #[inline(always)]
     fn before_transmit(sk: &mut Sock<'_, Self, Control>) -> u32 {
         prepare_window(sk);
-        sk.min_tso_segs()
+        sk.min_tso_segs().into()
     }
 
     fn ssthresh(sk: &mut Sock<'_, Self, Query>) -> u32 {
@@ -275,28 +275,38 @@ impl CongestionControl for RenoFloor {
     }
 }
 
-/// A window of data was acknowledged: PLB and alpha learn what fraction of it was marked.
+/// A window of data was acknowledged: alpha and PLB learn what fraction of it was marked.
+#[inline(always)]
 fn end_observation_window(sk: &mut Sock<'_, DctcpFloor, Control>) {
     let window = observed(sk, sk.data());
-    if let Some(ce_ratio) = window.ce_ratio() {
-        sk.with_plb(
-            |c| &mut c.plb,
-            |sk, plb| {
-                plb.update(sk, ce_ratio);
-                plb.check_rehash(sk);
-            },
-        );
-    }
+    let alpha = window.next_alpha(sk.data().alpha, SHIFT_G.get());
+    sk.data_mut().alpha = alpha;
+    let next_seq = sk.snd_nxt();
+    sk.data_mut().next_seq = next_seq;
+    let delivered = sk.delivered();
+    sk.data_mut().old_delivered = delivered;
+    let delivered_ce = sk.delivered_ce();
+    sk.data_mut().old_delivered_ce = delivered_ce;
 
-    let (next_seq, delivered, delivered_ce) = (sk.snd_nxt(), sk.delivered(), sk.delivered_ce());
-    let connection = sk.data_mut();
-    connection.alpha = window.next_alpha(connection.alpha, SHIFT_G.get());
-    connection.next_seq = next_seq;
-    connection.old_delivered = delivered;
-    connection.old_delivered_ce = delivered_ce;
+    if sk.plb_enabled() != 0 {
+        tell_plb(sk.reborrow(), window.delivered, window.delivered_ce);
+    }
+}
+
+/// PLB learns what a round trip delivered, in packets; not of one that delivered nothing.
+#[inline(never)]
+fn tell_plb(mut sk: Sock<'_, DctcpFloor, Control>, delivered: u32, delivered_ce: u32) {
+    let window = alpha::Window {
+        delivered,
+        delivered_ce,
+    };
+    if let Some(ce_ratio) = window.ce_ratio() {
+        sk.plb_round(|c| &mut c.plb, ce_ratio);
+    }
 }
 
 /// The receiver's side: marks go back as ECE, and every change at once.
+#[inline(always)]
 fn segment_arrived(sk: &mut Sock<'_, DctcpFloor, Receive>, marked: bool) {
     let Connection {
         ce_state,
@@ -318,6 +328,19 @@ fn segment_arrived(sk: &mut Sock<'_, DctcpFloor, Receive>, marked: bool) {
     let connection = sk.data_mut();
     connection.prior_rcv_nxt = rcv_nxt;
     connection.ce_state = marked;
+}
+
+/// The retransmission timer fired.
+#[inline(never)]
+fn timer_fired(mut sk: Sock<'_, DctcpFloor, Receive>) {
+    sk.plb_upon_rto(|c| &mut c.plb);
+    let timed_out = if RTO_FLOOR.get() {
+        Fraction::timed_out
+    } else {
+        // The loss window of one packet, clocked by ACKs.
+        |_, _| Fraction::NONE
+    };
+    react_to_loss(&mut sk, false, timed_out);
 }
 
 /// Loss is answered by half the window, whatever alpha says (RFC 8257 §3.5).

@@ -169,6 +169,7 @@ add_base() {
 		cp "$programs/$link" "$tree/usr/bin/$link"
 		add_libraries "$programs/$link"
 	done
+	gcc -O2 -Wall -Werror -o "$tree/usr/bin/mark" "$here/virtme/mark.c"
 	cp -r "$here/selftests/scenarios" "$tree/scenarios"
 	ln -s scenarios/init "$tree/init"
 	chmod 755 "$tree/scenarios/init"

@@ -83,6 +83,8 @@ image_of() {
 # part of the register write and completions are interrupts, both in virtual time.
 boot() {
 	local s=$1 e1000e=e1000e,romfile= file
+	local counter=()
+	[ "$s" != ack ] || counter=(-plugin "$IMAGE_DIR/count.so,out=$raw/$s.count")
 	for file in port console qemu; do
 		[ ! -e "$raw/$s.$file" ] || mv "$raw/$s.$file" "$raw/$s.$file.before"
 	done
@@ -92,7 +94,7 @@ boot() {
 		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
 		-rtc base=2026-01-01T00:00:00,clock=vm -seed 1 \
-		-cpu max,-rdrand,-rdseed \
+		-cpu max,-rdrand,-rdseed "${counter[@]}" \
 		-kernel "$IMAGE_DIR/vmlinux" -initrd "$IMAGE_DIR/$(image_of "$s").cpio" \
 		-append "${cmdline//$'\n'/} SCENARIO=$s" \
 		-netdev hubport,id=a,hubid=0 -device "$e1000e,netdev=a,mac=52:54:00:00:00:01" \
@@ -123,7 +125,12 @@ run() {
 			"$([ "$try" = 1 ] && echo "- a failed boot, booting once more")"
 		tail -n 15 "$raw/$s.qemu" "$raw/$s.console" 2>/dev/null | tr -d '\r'
 	done
-	sed -n '/^{/p' "$raw/$s.port" | awk 'BEGIN { printf "[" }
+	{
+		sed -n '/^{/p' "$raw/$s.port"
+		if [ -e "$raw/$s.count" ] && [ -n "$verdict" ]; then
+			"$here/virtme/shares.sh" "$raw/$s.port" "$raw/$s.count"
+		fi
+	} | awk 'BEGIN { printf "[" }
 		{ printf "%s\n%s", (NR > 1 ? "," : ""), $0 } END { print "\n]" }' >"$out/$s.json.new"
 	mv "$out/$s.json.new" "$out/$s.json"
 	echo "$s: ${verdict:-failed: two boots without a verdict} ($((SECONDS - start)) s)"
@@ -145,7 +152,9 @@ mkdir -p "$raw"
 for kind in $(for s in "${scenarios[@]}"; do image_of "$s"; done | sort -u); do
 	"$here/virtme/image.sh" "$kind" >/dev/null
 done
-gcc -O2 -Wall -Werror -shared -fPIC -o "$IMAGE_DIR/turns.so" "$here/virtme/turns.c"
+for file in turns count; do
+	gcc -O2 -Wall -Werror -shared -fPIC -o "$IMAGE_DIR/$file.so" "$here/virtme/$file.c"
+done
 # Records are comparable to the bit where these are equal.
 (cd "$IMAGE_DIR" && sha256sum vmlinux ./*.cpio) >"$raw/images.sha256"
 

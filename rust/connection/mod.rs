@@ -71,6 +71,9 @@ pub(super) struct Connection {
     pub(super) measured: u32,
     /// The last segment that arrived was marked.
     pub(super) ce_state: bool,
+    /// The window is on its way down to ssthresh ([`CaState::is_reducing`]). Core TCP changes the
+    /// state by `set_state` only, and to ask for it each time is a call into C.
+    pub(super) reducing: bool,
     /// An ACK is being processed, and `cong_control` will follow.
     pub(super) in_ack: bool,
     /// This algorithm turned TCP's own pacing on, and has to turn it off again.
@@ -101,6 +104,7 @@ where
         queued: sk.write_seq(),
         peer_window: sk.snd_wnd(),
         measured: sk.snd_nxt().wrapping_sub(1),
+        reducing: sk.ca_state().is_reducing(),
         plb: Plb::new(),
         ..observation_window(sk)
     };
@@ -124,6 +128,7 @@ where
 }
 
 /// What the observation window has delivered so far.
+#[inline(always)]
 pub(super) fn observed<A, C>(sk: &Sock<'_, A, C>, connection: &Connection) -> alpha::Window
 where
     A: CongestionControl<Data = Connection>,
@@ -135,6 +140,7 @@ where
 }
 
 /// An ACK is about to change the congestion state.
+#[inline(always)]
 pub(super) fn begin_ack<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
@@ -146,6 +152,7 @@ where
 
 /// The end of an ACK: the window goes down by PRR, or up by Reno, and the pacing rate follows
 /// (`tcp_cong_control()` without `cong_control`).
+#[inline(always)]
 pub(super) fn control_window<A>(sk: &mut Sock<'_, A, Control>, ack: Ack)
 where
     A: CongestionControl<Data = Connection>,
@@ -157,20 +164,13 @@ where
     // ACKs that end before they come here.
     connection.peer_window = peer_window;
 
-    if sk.ca_state().is_reducing() {
-        reduce(
-            sk,
-            prr::Ack {
-                delivered: ack.delivered,
-                lost: ack.lost,
-                advanced: ack.advanced(),
-            },
-        );
+    if connection.reducing {
+        reduce(sk.reborrow(), ack.delivered, ack.lost, ack.advanced());
     } else if may_raise(sk, ack) {
         if sk.data().fraction == 0 {
             sk.reno_cong_avoid(ack.ack, ack.delivered);
         } else {
-            pacing::raise_fraction(sk, ack);
+            pacing::raise_fraction(sk.reborrow(), ack.delivered);
         }
         sk.set_snd_cwnd_stamp(jiffies32());
     }
@@ -180,6 +180,7 @@ where
 
 /// Whether an ACK may raise the window (`tcp_may_raise_cwnd()`): with much reordering on the path
 /// any delivery counts, otherwise only what is acknowledged in order.
+#[inline(always)]
 fn may_raise<A>(sk: &Sock<'_, A, Control>, ack: Ack) -> bool
 where
     A: CongestionControl<Data = Connection>,
@@ -187,8 +188,10 @@ where
     ack.acknowledged_data() || (ack.progressed() && sk.reordering() > sk.sysctl_reordering())
 }
 
-/// One step of PRR (`tcp_cwnd_reduction()`).
-fn reduce<A>(sk: &mut Sock<'_, A, Control>, ack: prr::Ack)
+/// One step of PRR (`tcp_cwnd_reduction()`), after an ACK as [`prr::Ack`] has it. The numbers are
+/// passed one by one, in registers.
+#[inline(never)]
+fn reduce<A>(mut sk: Sock<'_, A, Control>, delivered: u32, lost: u32, advanced: bool)
 where
     A: CongestionControl<Data = Connection>,
 {
@@ -198,6 +201,11 @@ where
         delivered: sk.prr_delivered(),
         out: sk.prr_out(),
         in_flight: sk.packets_in_flight(),
+    };
+    let ack = prr::Ack {
+        delivered,
+        lost,
+        advanced,
     };
     if let Some(step) = reduction.step(ack) {
         sk.set_prr_delivered(step.delivered);
@@ -211,6 +219,7 @@ where
     A: CongestionControl<Data = Connection>,
 {
     let old = sk.ca_state();
+    sk.data_mut().reducing = new.is_reducing();
 
     // The end of CWR, or of a Recovery that was not undone (`tcp_end_cwnd_reduction()`).
     let ends = match (old, new) {
@@ -230,14 +239,7 @@ where
         && !sk.data().in_ack
         && sk.reordering_timer_fired()
     {
-        reduce(
-            sk,
-            prr::Ack {
-                delivered: 1,
-                lost: 0,
-                advanced: false,
-            },
-        );
+        reduce(sk.reborrow(), 1, 0, false);
     }
 
     // After an RTO core TCP has just set the window to what is in flight and one packet.
@@ -245,6 +247,7 @@ where
 }
 
 /// Core TCP is about to look at the window.
+#[inline(always)]
 pub(super) fn prepare_window<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
@@ -256,14 +259,25 @@ where
 }
 
 /// Raises the window to the floor.
+#[inline(always)]
 fn hold_floor<A, C>(sk: &mut Sock<'_, A, C>)
 where
     A: CongestionControl<Data = Connection>,
     C: Window,
 {
     if sk.snd_cwnd() < MIN_CWND {
-        hold_floor_in(sk, sk.ca_state());
+        raise_to_floor(sk.reborrow());
     }
+}
+
+#[cold]
+fn raise_to_floor<A, C>(mut sk: Sock<'_, A, C>)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let state = sk.ca_state();
+    hold_floor_in(&mut sk, state);
 }
 
 /// Raises the window to the floor that holds in `state`.

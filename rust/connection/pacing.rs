@@ -13,10 +13,7 @@ use super::{
             pacing::Pace, //
         },
         net::{
-            cong::{
-                Ack,
-                CongestionControl, //
-            },
+            cong::CongestionControl,
             sock::{
                 context::{
                     Control,
@@ -33,19 +30,31 @@ use super::{
 
 /// What is wanted below the floor goes up, and cwnd stays at the floor until 2 are wanted. Whether
 /// the application used the window is not asked: whoever sends one packet an RTT used it.
-pub(super) fn raise_fraction<A>(sk: &mut Sock<'_, A, Control>, ack: Ack)
+#[inline(never)]
+pub(super) fn raise_fraction<A>(mut sk: Sock<'_, A, Control>, delivered: u32)
 where
     A: CongestionControl<Data = Connection>,
 {
     let slow_start = sk.snd_cwnd() < sk.snd_ssthresh();
     let connection = sk.data_mut();
     let fraction = Fraction::from_raw(connection.fraction);
-    connection.fraction = fraction.acked(ack.delivered, slow_start).to_raw();
+    connection.fraction = fraction.acked(delivered, slow_start).to_raw();
 }
 
 /// A flow that wants less than a packet an RTT begins at a random moment of the time that it would
 /// take for one, once for each time that nothing was in flight.
+#[inline(always)]
 pub(super) fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    if sk.data().paced_rtt_us != 0 && sk.packets_out() == 0 && sk.has_unsent_data() {
+        spread_start(sk.reborrow());
+    }
+}
+
+#[inline(never)]
+fn spread_start<A>(mut sk: Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
 {
@@ -54,11 +63,7 @@ where
         spread_at,
         ..
     } = *sk.data();
-    if paced_rtt_us == 0
-        || spread_at == sk.snd_nxt()
-        || sk.packets_out() != 0
-        || !sk.has_unsent_data()
-    {
+    if spread_at == sk.snd_nxt() {
         return;
     }
     let fraction = Fraction::from_raw(sk.data().fraction);
@@ -76,11 +81,8 @@ where
     C: Window,
 {
     let connection = sk.data();
-    if connection.fraction != 0 && PACE_BELOW_FLOOR.get() {
-        return pace_below_floor(sk);
-    }
-    if connection.fraction != 0 || connection.paced_rtt_us != 0 {
-        leave_pacing(sk);
+    if connection.fraction | connection.paced_rtt_us != 0 && follow_fraction(sk.reborrow()) {
+        return;
     }
 
     let pace = Pace {
@@ -92,6 +94,22 @@ where
         max_rate: sk.max_pacing_rate(),
     };
     sk.set_pacing_rate(pace.rate(sk.pacing_ratio(pace.in_slow_start())));
+}
+
+/// What is wanted is, or was, below the floor. Returns whether it set the rate.
+#[inline(never)]
+fn follow_fraction<A, C>(mut sk: Sock<'_, A, C>) -> bool
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let paced = sk.data().fraction != 0 && PACE_BELOW_FLOOR.get();
+    if paced {
+        pace_below_floor(&mut sk);
+    } else {
+        leave_pacing(&mut sk);
+    }
+    paced
 }
 
 /// The rate follows the fraction of a window, and packets keep to it: sch_fq spaces them where it

@@ -24,9 +24,7 @@ u8 lowtail_ca_state(const struct sock *sk);
 bool lowtail_ecn_mode_any(const struct sock *sk);
 void lowtail_ecn_dontxmit(struct sock *sk);
 u32 lowtail_packets_in_flight(const struct sock *sk);
-bool lowtail_has_unsent_data(const struct sock *sk);
 bool lowtail_is_cwnd_limited(const struct sock *sk);
-bool lowtail_slow_start_after_idle(const struct sock *sk);
 bool lowtail_sndbuf_limited(const struct sock *sk);
 u32 lowtail_init_cwnd(const struct sock *sk);
 bool lowtail_reordering_timer_fired(const struct sock *sk);
@@ -34,9 +32,6 @@ bool lowtail_ask_for_pacing(struct sock *sk);
 void lowtail_end_pacing(struct sock *sk);
 void lowtail_hold_back(struct sock *sk, u32 usecs);
 u32 lowtail_random(void);
-u32 lowtail_pacing_ratio(const struct sock *sk, bool slow_start);
-u32 lowtail_min_tso_segs(const struct sock *sk);
-u32 lowtail_sysctl_reordering(const struct sock *sk);
 void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 
 /* hook_helpers.c */

@@ -13,6 +13,10 @@
 #include <net/netns/generic.h>
 #include <net/tcp.h>
 
+#define SYSCTL(name, member) \
+	DEFINE(NET_##name, offsetof(struct net, ipv4.sysctl_##member)); \
+	DEFINE(SIZEOF_NET_##name, sizeof_field(struct net, ipv4.sysctl_##member))
+
 int main(void)
 {
 	DEFINE(SIZEOF_TCP_SOCK, sizeof(struct tcp_sock));
@@ -30,6 +34,13 @@ int main(void)
 	DEFINE(NET_COUNT, offsetof(struct net, ns.__ns_ref));
 	DEFINE(NET_GEN, offsetof(struct net, gen));
 	DEFINE(GENERIC_PTR, offsetof(struct net_generic, ptr));
+	SYSCTL(MIN_TSO_SEGS, tcp_min_tso_segs);
+	SYSCTL(SLOW_START_AFTER_IDLE, tcp_slow_start_after_idle);
+	SYSCTL(PLB_ENABLED, tcp_plb_enabled);
+	SYSCTL(REORDERING, tcp_reordering);
+	SYSCTL(PACING_SS_RATIO, tcp_pacing_ss_ratio);
+	SYSCTL(PACING_CA_RATIO, tcp_pacing_ca_ratio);
+
 	DEFINE(SK_NET, offsetof(struct sock, sk_net));
 	DEFINE(SK_STATE, offsetof(struct sock, sk_state));
 	DEFINE(SK_PACING_RATE, offsetof(struct sock, sk_pacing_rate));

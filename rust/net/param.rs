@@ -8,13 +8,9 @@
 //! sysfs. These show under `/sys/module/<module>/parameters/`, mode 0644. A value out of range is
 //! refused with `EINVAL`, at `insmod` as at a write, and the old one stays.
 
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
-};
+use core::cell::UnsafeCell;
+
+use kernel::prelude::*;
 
 use super::{
     bindings,
@@ -37,7 +33,10 @@ unsafe impl Sync for ParamOps {}
 
 /// A parameter of type `unsigned int` that lies within `MIN..=MAX`.
 #[repr(transparent)]
-pub(crate) struct Uint<const MIN: u32, const MAX: u32>(Atomic<u32>);
+pub(crate) struct Uint<const MIN: u32, const MAX: u32>(UnsafeCell<u32>);
+
+// SAFETY: C writes the value, in one store; `get` reads it, in one load.
+unsafe impl<const MIN: u32, const MAX: u32> Sync for Uint<MIN, MAX> {}
 
 impl<const MIN: u32, const MAX: u32> Uint<MIN, MAX> {
     /// How C reads and writes it.
@@ -51,12 +50,14 @@ impl<const MIN: u32, const MAX: u32> Uint<MIN, MAX> {
     /// A parameter with this default.
     pub(crate) const fn new(default: u32) -> Self {
         assert!(MIN <= default && default <= MAX);
-        Self(Atomic::new(default))
+        Self(UnsafeCell::new(default))
     }
 
-    /// The present value.
+    /// The present value (`READ_ONCE()`; the kernel crate's atomics call into C for a load).
+    #[inline]
     pub(crate) fn get(&self) -> u32 {
-        self.0.load(Relaxed)
+        // SAFETY: Valid, aligned, and any `u32` is one.
+        unsafe { self.0.get().read_volatile() }
     }
 
     /// `struct kernel_param_ops`, `set`.
@@ -72,7 +73,10 @@ impl<const MIN: u32, const MAX: u32> Uint<MIN, MAX> {
 
 /// A parameter of type `bool`: `Y` or `N`.
 #[repr(transparent)]
-pub(crate) struct Bool(Atomic<bool>);
+pub(crate) struct Bool(UnsafeCell<bool>);
+
+// SAFETY: As for `Uint`.
+unsafe impl Sync for Bool {}
 
 impl Bool {
     /// How C reads and writes it.
@@ -86,12 +90,14 @@ impl Bool {
 
     /// A parameter with this default.
     pub(crate) const fn new(default: bool) -> Self {
-        Self(Atomic::new(default))
+        Self(UnsafeCell::new(default))
     }
 
-    /// The present value.
+    /// The present value (`READ_ONCE()`).
+    #[inline]
     pub(crate) fn get(&self) -> bool {
-        self.0.load(Relaxed)
+        // SAFETY: Valid and aligned; C writes 0 or 1 only (`param_set_bool()`).
+        unsafe { self.0.get().read_volatile() }
     }
 }
 

@@ -19,8 +19,7 @@ use super::{
         CaState,
         CongestionControl,
         Ops, //
-    },
-    plb::Plb, //
+    }, //
 };
 
 /// Bytes of private data in a socket (`ICSK_CA_PRIV_SIZE`).
@@ -97,6 +96,17 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         Self {
             // SAFETY: By the safety requirement `sk` is valid, so it is not null.
             sk: unsafe { NonNull::new_unchecked(sk) },
+            _callback: PhantomData,
+        }
+    }
+
+    /// The same socket, to be passed on in a register: a reference to it would have to be in memory,
+    /// and whoever calls what is rarely called would pay for that each time.
+    #[inline]
+    pub(crate) fn reborrow(&mut self) -> Sock<'_, A, C> {
+        // INVARIANT: Those of `self`, which is borrowed for as long.
+        Sock {
+            sk: self.sk,
             _callback: PhantomData,
         }
     }
@@ -203,10 +213,10 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         unsafe { (&raw const (*self.as_ptr()).__sk_common.skc_state).read_volatile() }
     }
 
-    /// Data waits to be sent for the first time (`tcp_send_head()`).
+    /// Data waits to be sent for the first time (`!tcp_write_queue_empty()`).
+    #[inline]
     pub(crate) fn has_unsent_data(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_has_unsent_data(self.as_ptr()) }
+        self.write_seq() != self.snd_nxt()
     }
 
     /// The window limits what is sent (`tcp_is_cwnd_limited()`).
@@ -221,12 +231,6 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
         unsafe { bindings::lowtail_sndbuf_limited(self.as_ptr()) }
     }
 
-    /// `net.ipv4.tcp_slow_start_after_idle`.
-    pub(crate) fn slow_start_after_idle(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_slow_start_after_idle(self.as_ptr()) }
-    }
-
     /// The initial window: the route's, or 10 packets (`tcp_init_cwnd()`).
     pub(crate) fn init_cwnd(&self) -> u32 {
         // SAFETY: By the type invariant.
@@ -234,21 +238,13 @@ impl<'a, A: CongestionControl, C> Sock<'a, A, C> {
     }
 
     /// `net.ipv4.tcp_pacing_ss_ratio` in slow start, else `net.ipv4.tcp_pacing_ca_ratio`; in percent.
+    #[inline]
     pub(crate) fn pacing_ratio(&self, slow_start: bool) -> u32 {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_pacing_ratio(self.as_ptr(), slow_start) }
-    }
-
-    /// `net.ipv4.tcp_min_tso_segs`, in segments.
-    pub(crate) fn min_tso_segs(&self) -> u32 {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_min_tso_segs(self.as_ptr()) }
-    }
-
-    /// `net.ipv4.tcp_reordering`, in packets.
-    pub(crate) fn sysctl_reordering(&self) -> u32 {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::lowtail_sysctl_reordering(self.as_ptr()) }
+        if slow_start {
+            self.pacing_ss_ratio()
+        } else {
+            self.pacing_ca_ratio()
+        }
     }
 
     /// `SO_MAX_PACING_RATE`, in bytes a second.
@@ -306,17 +302,6 @@ impl<A: CongestionControl, C: context::Owned> Sock<'_, A, C> {
     pub(crate) fn data_mut(&mut self) -> &mut A::Data {
         // SAFETY: As in `snapshot`, and the socket is owned; the borrow of `self` makes it exclusive.
         unsafe { &mut *(&raw mut (*self.icsk()).icsk_ca_priv).cast::<A::Data>() }
-    }
-
-    /// Runs `f` on the connection's PLB state, which `get` finds in the private data.
-    pub(crate) fn with_plb(
-        &mut self,
-        get: fn(&mut A::Data) -> &mut Plb,
-        f: impl FnOnce(&mut Self, &mut Plb),
-    ) {
-        let mut plb = *get(self.data_mut());
-        f(self, &mut plb);
-        *get(self.data_mut()) = plb;
     }
 }
 

@@ -27,20 +27,9 @@ u32 lowtail_packets_in_flight(const struct sock *sk)
 	return tcp_packets_in_flight(tcp_sk(sk));
 }
 
-bool lowtail_has_unsent_data(const struct sock *sk)
-{
-	return tcp_send_head(sk);
-}
-
 bool lowtail_is_cwnd_limited(const struct sock *sk)
 {
 	return tcp_is_cwnd_limited(sk);
-}
-
-/* net.ipv4.tcp_slow_start_after_idle */
-bool lowtail_slow_start_after_idle(const struct sock *sk)
-{
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
 }
 
 /* The application is held by its send buffer, or has gone: cwnd is not what limits it. */
@@ -63,15 +52,6 @@ bool lowtail_reordering_timer_fired(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_pending == ICSK_TIME_REO_TIMEOUT &&
 	       !time_after(tcp_timeout_expires(sk), jiffies);
-}
-
-/* net.ipv4.tcp_pacing_ss_ratio or net.ipv4.tcp_pacing_ca_ratio */
-u32 lowtail_pacing_ratio(const struct sock *sk, bool slow_start)
-{
-	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
-
-	return slow_start ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
-			    READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
 }
 
 /* As tcp_bbr asks for it. Returns true when nobody paced this socket before. */
@@ -109,16 +89,6 @@ void lowtail_hold_back(struct sock *sk, u32 usecs)
 u32 lowtail_random(void)
 {
 	return get_random_u32();
-}
-
-u32 lowtail_min_tso_segs(const struct sock *sk)
-{
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
-}
-
-u32 lowtail_sysctl_reordering(const struct sock *sk)
-{
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
 }
 
 /*

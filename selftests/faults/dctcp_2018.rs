@@ -63,6 +63,8 @@ mod net {
     pub(crate) mod bindings;
     #[path = "../../../rust/net/cong.rs"]
     pub(crate) mod cong;
+    #[path = "../../../rust/net/ipv4.rs"]
+    mod ipv4;
     #[path = "../../../rust/net/layout.rs"]
     mod layout;
     #[path = "../../../rust/net/plb.rs"]
@@ -198,7 +200,7 @@ impl CongestionControl for Dctcp2018 {
         if sk.packets_out() == 0 && sk.has_unsent_data() {
             restart_after_idle(sk);
         }
-        sk.min_tso_segs()
+        sk.min_tso_segs().into()
     }
 
     fn ssthresh(sk: &mut Sock<'_, Self, Query>) -> u32 {
@@ -326,7 +328,7 @@ fn windows(sk: &Sock<'_, Dctcp2018, Control>) -> idle::Windows {
 fn restart_after_idle(sk: &mut Sock<'_, Dctcp2018, Control>) {
     let now = jiffies32();
     let idle = now.wrapping_sub(sk.lsndtime());
-    if !sk.slow_start_after_idle() {
+    if sk.slow_start_after_idle() == 0 {
         return;
     }
     if idle::is_idle(idle, sk.rto()) {
@@ -347,7 +349,7 @@ fn judge_underuse(sk: &mut Sock<'_, Dctcp2018, Control>) {
     sk.data_mut().judged = sent;
 
     let unused = sent.wrapping_sub(sk.snd_cwnd_stamp()) as i32;
-    if unused < sk.rto() as i32 || sk.is_cwnd_limited() || !sk.slow_start_after_idle() {
+    if unused < sk.rto() as i32 || sk.is_cwnd_limited() || sk.slow_start_after_idle() == 0 {
         return;
     }
     if sk.ca_state() == CaState::Open && !sk.is_sndbuf_limited() {

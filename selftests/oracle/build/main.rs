@@ -520,7 +520,8 @@ fn bind(here: &Path, top: &Path, out: &Path) {
         .ctypes_prefix("ffi")
         .derive_default(true)
         .derive_debug(false)
-        .allowlist_type("module");
+        .allowlist_type("module")
+        .allowlist_var("oracle_net");
     for line in parameters.lines() {
         module = match line.split_once(' ') {
             Some(("--allowlist-type", what)) => module.allowlist_type(what),

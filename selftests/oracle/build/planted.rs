@@ -258,7 +258,7 @@ pub(crate) const IN_RUST: &[Planted] = &[
     plant("r_idle_again", "idle time is measured again at every attempt to send", "    if !queued && !window_changed {\n        return;\n    }\n", ""),
     plant("r_idle_window", "idle time is not measured when the peer's window changes", "    if !queued && !window_changed {", "    if !queued {"),
     plant("r_idle_in_flight", "idle time is measured when the peer's window changed with data in flight", "    connection.peer_window = peer_window;\n", ""),
-    plant("r_unused", "underuse: <= for <", "unused < sk.rto() as i32", "unused <= sk.rto() as i32"),
+    plant("r_unused", "underuse: <= for <", "unused >= sk.rto() as i32", "unused > sk.rto() as i32"),
     plant("r_unused_probe",
         "underuse is judged after a probe that is a retransmission",
         "        asked: sent,\n        ..\n    } = *sk.data();\n    if judged == sk.snd_nxt() {\n        return;\n    }\n    sk.data_mut().judged = sk.snd_nxt();\n",
