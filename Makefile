@@ -69,7 +69,7 @@ scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
 	@$(IN_ROOT) $(RELEASE)/report out
 
 bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
-	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T1 incast T2 T3 T0 T0-slow cost ack"
+	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 trace T1 incast T2 T3 T0 T0-slow cost ack"
 
 kselftest: ## the kselftests in a guest (TESTS="one two")
 	@virtme/setup.sh
