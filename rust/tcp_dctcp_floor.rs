@@ -29,15 +29,20 @@ use connection::{
     begin_ack,
     control_window,
     follow_state,
+    hold_undone,
     observed,
     pace,
     prepare_window,
+    seen::{
+        self,
+        Counter,
+        Seen, //
+    },
     Connection, //
 };
 use dctcp::{
     alpha,
     ce,
-    floor::Floor,
     fraction::Fraction, //
 };
 use net::{
@@ -50,6 +55,7 @@ use net::{
         Ops,
         Registration, //
     },
+    netns,
     param::{
         param,
         Bool,
@@ -78,9 +84,17 @@ mod net {
     pub(crate) mod cong;
     mod ipv4;
     mod layout;
+    pub(crate) mod netns;
     pub(crate) mod param;
+    pub(crate) mod percpu;
     pub(crate) mod plb;
+    // Of this and of sysctls the hook uses more.
+    #[allow(dead_code)]
+    mod setting;
     pub(crate) mod sock;
+    mod sock_state;
+    #[allow(dead_code)]
+    pub(crate) mod sysctl;
     mod this_module;
 }
 
@@ -132,6 +146,7 @@ impl CongestionControl for DctcpFloor {
             // No ECN, no DCTCP. ECT was set during the handshake and must go.
             sk.switch_to(Pin::static_ref(&RENO));
             sk.clear_ect();
+            seen::count(sk, Counter::Fallbacks);
         }
         begin(sk);
     }
@@ -198,7 +213,7 @@ impl CongestionControl for DctcpFloor {
     fn undo_cwnd(sk: &mut Sock<'_, Self, Query>) -> u32 {
         let connection = sk.data_mut();
         connection.fraction = connection.loss_fraction;
-        Floor::Held.apply(sk.snd_cwnd().max(sk.data().loss_cwnd))
+        hold_undone(sk, sk.snd_cwnd().max(sk.data().loss_cwnd))
     }
 
     fn release(sk: &mut Sock<'_, Self, Control>) {
@@ -233,6 +248,7 @@ impl CongestionControl for RenoFloor {
 
     fn init(sk: &mut Sock<'_, Self, Init>) {
         // A socket that fell back keeps this algorithm when it is connected again.
+        seen::count(sk, Counter::Fallbacks);
         begin(sk);
     }
 
@@ -261,7 +277,8 @@ impl CongestionControl for RenoFloor {
     }
 
     fn undo_cwnd(sk: &mut Sock<'_, Self, Query>) -> u32 {
-        Floor::Held.apply(sk.reno_undo_cwnd())
+        let cwnd = sk.reno_undo_cwnd();
+        hold_undone(sk, cwnd)
     }
 
     fn get_info(_sk: &Sock<'_, Self, InfoOnly>) -> Info {
@@ -366,11 +383,14 @@ fn react_to_loss<C: Window>(
 
 /// The module: registered while loaded.
 struct FloorModule {
+    // Dropped in this order: no socket counts when the namespaces lose their counters.
     _registration: Registration<DctcpFloor>,
+    _namespaces: netns::Registration<Seen>,
 }
 
 impl kernel::Module for FloorModule {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        let namespaces = netns::Registration::new()?;
         let registration = Registration::new(Pin::static_ref(&DCTCP)).inspect_err(|e| {
             pr_err!("dctcp_floor cannot be registered: {e:?}; is it loaded already?\n")
         })?;
@@ -381,6 +401,7 @@ impl kernel::Module for FloorModule {
         pr_info!("meant for paths whose switches mark ECN at a step; not for the Internet\n");
         Ok(Self {
             _registration: registration,
+            _namespaces: namespaces,
         })
     }
 }

@@ -57,7 +57,8 @@ reload() {
 	done
 	echo "$count times"
 	! grep -qw dctcp_floor /proc/sys/net/ipv4/tcp_available_congestion_control &&
-		[ ! -e /proc/sys/net/ipv4/tcp_autocork_policy ] && [ ! -e /proc/net/tcp_autocork_policy ]
+		[ ! -e /proc/sys/net/ipv4/tcp_autocork_policy ] && [ ! -e /proc/net/tcp_autocork_policy ] &&
+		[ ! -e /proc/net/tcp_dctcp_floor ]
 }
 
 twice() {

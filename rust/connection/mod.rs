@@ -8,6 +8,7 @@
 
 pub(super) mod idle;
 mod pacing;
+pub(super) mod seen;
 
 use kernel::prelude::*;
 
@@ -31,6 +32,7 @@ use super::{
             context::{
                 Control,
                 Init,
+                Query,
                 Window, //
             },
             jiffies32,
@@ -43,6 +45,7 @@ use super::{
 };
 
 pub(super) use pacing::pace;
+use seen::Counter;
 
 /// A connection's state, shared by both algorithms.
 #[derive(Clone, Copy, Zeroable)]
@@ -108,6 +111,7 @@ where
         plb: Plb::new(),
         ..observation_window(sk)
     };
+    seen::count(sk, Counter::Connections);
     hold_floor(sk);
     if sk.is_passive_open() {
         pace(sk);
@@ -280,6 +284,18 @@ where
     hold_floor_in(&mut sk, state);
 }
 
+/// The window that follows when a reduction is undone and `cwnd` packets would: the floor holds.
+pub(super) fn hold_undone<A>(sk: &mut Sock<'_, A, Query>, cwnd: u32) -> u32
+where
+    A: CongestionControl<Data = Connection>,
+{
+    let held = Floor::Held.apply(cwnd);
+    if held != cwnd {
+        seen::raised(sk, sk.ca_state(), cwnd, held);
+    }
+    held
+}
+
 /// Raises the window to the floor that holds in `state`.
 fn hold_floor_in<A, C>(sk: &mut Sock<'_, A, C>, state: CaState)
 where
@@ -290,5 +306,6 @@ where
     let held = Floor::for_state(state == CaState::Loss, RTO_FLOOR.get()).apply(cwnd);
     if held != cwnd {
         sk.set_snd_cwnd(held);
+        seen::raised(sk, state, cwnd, held);
     }
 }

@@ -25,6 +25,10 @@ use super::{
         },
         PACE_BELOW_FLOOR, //
     },
+    seen::{
+        self,
+        Counter, //
+    },
     Connection, //
 };
 
@@ -70,6 +74,7 @@ where
     if let Some(usecs) = fraction.spread(paced_rtt_us, random32()) {
         sk.data_mut().spread_at = sk.snd_nxt();
         sk.hold_back(usecs);
+        seen::count(&sk, Counter::HeldBack);
     }
 }
 
@@ -129,6 +134,8 @@ where
     if let Some(rate) = fraction.rate(sk.mss_cache(), rtt_us) {
         sk.set_pacing_rate(rate.min(sk.max_pacing_rate()));
     }
+
+    seen::paced(sk, fraction.to_raw(), rtt_us);
 
     // Asked for each time: sch_fq may have come and gone, and then nobody would pace.
     let asked = sk.ask_for_pacing();

@@ -34,6 +34,11 @@ void lowtail_hold_back(struct sock *sk, u32 usecs);
 u32 lowtail_random(void);
 void lowtail_swap_ca_ops(struct sock *sk, const struct tcp_congestion_ops *ops);
 
+/* floor_helpers.c */
+void lowtail_trace_floor_raised(const struct sock *sk, u8 ca_state, u32 prior_cwnd, u32 cwnd,
+				u32 alpha);
+void lowtail_trace_floor_paced(const struct sock *sk, u32 window, u32 rtt_us, u32 alpha);
+
 /* hook_helpers.c */
 struct ctl_table_header *lowtail_register_sysctls(struct net *net, const char *path,
 						  struct ctl_table *table, size_t n);

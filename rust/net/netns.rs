@@ -42,7 +42,7 @@ pub(crate) trait PerNamespace: Send + Sync + Sized + 'static {
     /// The registration of this type; a `static` of the module.
     fn subsystem() -> Pin<&'static Subsystem<Self>>;
 
-    /// The sysctls, relative to [`SYSCTL_PATH`](Self::SYSCTL_PATH).
+    /// The sysctls, relative to [`SYSCTL_PATH`](Self::SYSCTL_PATH); may be none.
     fn sysctls() -> &'static [Sysctl<Self>];
 
     /// Where the sysctls are, for example `net/ipv4`.
@@ -128,10 +128,12 @@ impl<T: PerNamespace> Subsystem<T> {
     unsafe fn publish(net: *mut bindings::net, slot: *mut Slot<T>) -> Result {
         // SAFETY: The slot is initialised.
         let value = unsafe { &raw const (*slot).value };
-        // SAFETY: The value stays where it is as long as the table.
-        let table = unsafe { Table::new(net, T::SYSCTL_PATH, T::sysctls(), value) }?;
-        // SAFETY: The slot is initialised and this is the only writer.
-        unsafe { (*slot).sysctls = Some(table) };
+        if !T::sysctls().is_empty() {
+            // SAFETY: The value stays where it is as long as the table.
+            let table = unsafe { Table::new(net, T::SYSCTL_PATH, T::sysctls(), value) }?;
+            // SAFETY: The slot is initialised and this is the only writer.
+            unsafe { (*slot).sysctls = Some(table) };
+        }
 
         // SAFETY: `net` is valid; `show` is a function of this module, removed by `withdraw`.
         let made = unsafe {

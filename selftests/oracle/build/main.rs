@@ -537,8 +537,8 @@ fn bind(here: &Path, top: &Path, out: &Path) {
         .expect("OUT_DIR can be written");
 }
 
-/// Copies the module's source to `to`, with the files of `net/` here in place of those of the same
-/// name, and with one difference planted.
+/// Copies the module's source to `to`, with the files of `connection/` and `net/` here in place of
+/// those of the same name, and with one difference planted.
 fn copy_module(here: &Path, top: &Path, to: &Path, planted: Option<&planted::Planted>) {
     let mut made = 0;
     let mut place = |from: &Path, to: &Path| {
@@ -571,13 +571,15 @@ fn copy_module(here: &Path, top: &Path, to: &Path, planted: Option<&planted::Pla
             }
         }
     }
-    for entry in fs::read_dir(here.join("net")).expect("net/ can be read") {
-        let path = entry.expect("net/ can be read").path();
-        let name = path.file_name().expect("it is a file").to_owned();
-        write(
-            &to.join("net").join(name),
-            &fs::read_to_string(&path).expect("it can be read"),
-        );
+    for folder in ["connection", "net"] {
+        for entry in fs::read_dir(here.join(folder)).expect("stand-ins can be read") {
+            let path = entry.expect("stand-ins can be read").path();
+            let name = path.file_name().expect("it is a file").to_owned();
+            write(
+                &to.join(folder).join(name),
+                &fs::read_to_string(&path).expect("it can be read"),
+            );
+        }
     }
     if let Some(p) = planted {
         assert_eq!(

@@ -244,6 +244,8 @@ pub(crate) const IN_RUST: &[Planted] = &[
     plant("r_floor", "a floor of 3", "pub(crate) const MIN_CWND: u32 = 2;", "pub(crate) const MIN_CWND: u32 = 3;"),
     plant("r_no_floor", "no floor", "Floor::Held => cwnd.max(MIN_CWND),", "Floor::Held => cwnd,"),
     plant("r_no_floor_rto", "no floor after an RTO", "    // After an RTO core TCP has just set the window to what is in flight and one packet.\n    hold_floor_in(sk, new);\n", ""),
+    plant("r_uncounted", "a window that is raised is not counted", "        seen::raised(sk, state, cwnd, held);\n", ""),
+    plant("r_counted", "every look at a window below 2 is counted", "    if held != cwnd {\n        sk.set_snd_cwnd(held);\n        seen::raised(sk, state, cwnd, held);\n    }\n", "    sk.set_snd_cwnd(held);\n    seen::raised(sk, state, 1, 2);\n"),
     plant("r_waived", "rto_floor=N waives nothing", "if in_loss && !rto_floor {", "if in_loss && !rto_floor && false {"),
     plant("r_ce", "the CE state does not stick", "    connection.ce_state = marked;\n", ""),
     plant("r_prr_round", "PRR rounds down", "u64::from(self.prior_cwnd) - 1)", "0)"),

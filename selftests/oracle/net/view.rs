@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module {
     get_private,
     is_judged,
     judge,
+    raised,
 };
 
 /// Without pacing below the floor, which stock has not: from a threshold of 2 on it may differ.
@@ -62,6 +63,10 @@ unsafe fn get_private(tp: *mut ffi::tcp_sock) -> oracle_private {
         plb_rounds: plb.consec_cong_rounds().into(),
         plb_pause_until: plb.pause_until,
     }
+}
+
+fn raised() -> u64 {
+    super::super::connection::seen::RAISED.load(core::sync::atomic::Ordering::Relaxed)
 }
 
 unsafe fn is_judged(tp: *mut ffi::tcp_sock) -> bool {

@@ -47,6 +47,7 @@ pub struct Module {
     get_private: unsafe fn(*mut ffi::tcp_sock) -> ffi::oracle_private,
     is_judged: unsafe fn(*mut ffi::tcp_sock) -> bool,
     judge: unsafe fn(*mut ffi::tcp_sock),
+    raised: fn() -> u64,
 }
 
 /// Core TCP and `tcp_dctcp`, as the kernel has them or with a difference planted.

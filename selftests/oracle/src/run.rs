@@ -193,6 +193,7 @@ impl Pair {
     /// One step on both sides.
     fn step(&mut self, step: &Step, late: bool, passed: &mut Passed) -> Result<(), String> {
         let prior_state = self.state();
+        let raised = (self.module.raised)();
         self.was_below = self.set_below;
         match step.kind {
             ffi::ORACLE_PARAMETER => {
@@ -236,6 +237,15 @@ impl Pair {
         self.set_below = cwnd < FLOOR && (self.set_below || allowed);
 
         let engaged = self.compare(late, prior_state)?;
+        // What the operator is shown (`/proc/net/tcp_dctcp_floor`).
+        let counted = (self.module.raised)() != raised;
+        // A window that was allowed below the floor is raised later.
+        let allowed = self.set_below || self.was_below || !self.rto_floor;
+        if engaged != counted && !allowed {
+            return Err(format!(
+                "the floor was engaged: {engaged}, counted: {counted}"
+            ));
+        }
         passed.steps += 1;
         passed.floors += u64::from(engaged);
         passed.states[usize::from(self.state()).min(4)] += 1;

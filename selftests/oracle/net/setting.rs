@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Stand-in for `rust/net/setting.rs`, of which nothing is used here.
