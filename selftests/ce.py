@@ -162,6 +162,22 @@ def add_receiver(net):
         ktap.equal(floor, stock, "answers, as stock's")
 
 
+def add_handshake(net):
+    """RFC 8257 §3.6: what a mark on a packet of the handshake does."""
+
+    @suite.case("CE on a SYN or SYN-ACK is ignored: the CE state stays false, and no ECE is sent")
+    def _syn():
+        def act(c):
+            seen = [bool(s.flags & ECE) for s in c.write(10)] + [c.dctcp().ce_state]
+            # Control: a marked segment of data is answered with ECE.
+            return seen + [bool(s.flags & ECE) for s in c.data(100, ecn=CE)]
+
+        for passive in (False, True):
+            stock, floor = each(net, act, passive=passive, syn_ecn=CE)
+            ktap.equal(floor, [False, False, True], f"ECE, CE state, ECE after CE; passive {passive}")
+            ktap.equal(floor, stock, "as stock's")
+
+
 def windows(c, count, marks):
     """`count` windows of 2 packets; marks(i) tells whether window i is marked. Yields alphas."""
     packet = c.packet
@@ -202,28 +218,6 @@ def add_sender(net):
     def _mixed():
         stock, floor = each(net, lambda c: list(windows(c, 60, lambda i: i % 7 in (0, 3))))
         ktap.equal(floor, stock, "alpha, window by window, as stock's")
-
-    @suite.case("alpha follows the counter of a peer with Accurate ECN as stock's does")
-    def _accurate():
-        def act(c):
-            ktap.equal(c.accurate, True, "Accurate ECN was agreed on")
-            seen = []
-            for i in range(60):
-                c.write(2 * c.MSS)
-                for packet in (2 * i + 1, 2 * i + 2):
-                    c.ack(packet, marks=int(i % 7 in (0, 3)))
-                seen.append((c.dctcp().alpha, c.info().cwnd))
-            return seen
-
-        net.sysctl("net.ipv4.tcp_ecn", 3)
-        try:
-            stock, floor = each(net, act, ecn="accecn")
-        finally:
-            net.sysctl("net.ipv4.tcp_ecn", 1)
-        ktap.note(f"(alpha, cwnd): {floor[:4]} … {floor[-4:]}")
-        if not any(after > before for (before, _), (after, _) in zip(stock, stock[1:])):
-            raise ktap.Void("stock's alpha did not rise with marks")
-        ktap.equal(floor, stock, "alpha and window, as stock's")
 
     @suite.case("a mark reduces by alpha, a loss halves, also where nothing was marked (C15)")
     def _reduce():
@@ -310,6 +304,55 @@ def add_sender(net):
             ktap.equal(floor, stock, "as stock's")
 
 
+def add_accurate(net):
+    """Accurate ECN: marks go back, and come back, as a counter of packets."""
+
+    def sends(c):
+        """Alpha and window, window by window, while the peer counts marks."""
+        seen = []
+        for i in range(60):
+            c.write(2 * c.MSS)
+            for packet in (2 * i + 1, 2 * i + 2):
+                c.ack(packet, marks=int(i % 7 in (0, 3)))
+            seen.append((c.dctcp().alpha, c.info().cwnd))
+        return seen
+
+    def receives(c):
+        """The counter, modulo 8, on what is sent after each segment of a pattern of marks."""
+        seen = []
+        for i in range(20):
+            c.data(100, ecn=CE if i % 3 else ECT0)
+            seen += [s.ace for s in c.write(10)]
+            c.ack(to=(c.una + 10) & 0xFFFFFFFF)
+        return seen
+
+    for family, version in ((socket.AF_INET, "IPv4"), (socket.AF_INET6, "IPv6")):
+        for passive in (False, True):
+            def accurate(how=dict(ecn="accecn", family=family, passive=passive)):
+                def act(c):
+                    ktap.equal(c.accurate, True, "Accurate ECN was agreed on")
+                    return sends(c)
+
+                net.sysctl("net.ipv4.tcp_ecn", 3)
+                try:
+                    stock, floor = each(net, act, **how)
+                    counters = each(net, receives, **how)
+                finally:
+                    net.sysctl("net.ipv4.tcp_ecn", 1)
+                ktap.note(f"(alpha, cwnd): {floor[:4]} … {floor[-4:]}; counter {counters[1]}")
+                if not any(after > before for (before, _), (after, _) in zip(stock, stock[1:])):
+                    raise ktap.Void("stock's alpha did not rise with marks")
+                ktap.equal(floor, stock, "alpha and window, as stock's")
+                # Begins at 5; two of three segments are marked.
+                marks = [sum(1 for i in range(n + 1) if i % 3) for n in range(20)]
+                ktap.equal(counters[1], [(5 + m) % 8 for m in marks], "the counter")
+                ktap.equal(counters[1], counters[0], "the counter, as stock's")
+
+            side = "passive" if passive else "active"
+            suite.cases.append((f"Accurate ECN: alpha follows the peer's counter, the peer hears of "
+                                f"each mark, {version}, {side} open", accurate))
+
+
 def add_ect(net):
     """What carries ECT(0): RFC 8257 wants it on SYN, SYN-ACK and RST as well."""
 
@@ -335,12 +378,11 @@ def add_ect(net):
             def ect(how=how):
                 stock, floor = kinds(STOCK, how), kinds(FLOOR, how)
                 ktap.note(f"{floor}")
-                wanted = dict.fromkeys(("SYN", "data", "pure ACK", "RST"), ECT0)
-                ktap.equal({k: v for k, v in floor.items() if k in wanted}, wanted, "ECT")
+                ktap.equal(floor, dict.fromkeys(floor, ECT0), "ECT")
                 ktap.equal(floor, stock, "as stock's")
 
             side = "SYN-ACK" if passive else "SYN"
-            suite.cases.append((f"{side}, data, ACKs and RST carry ECT(0), {version}", ect))
+            suite.cases.append((f"{side}, data, retransmissions, ACKs and RST carry ECT(0), {version}", ect))
 
 
 def main():
@@ -353,7 +395,9 @@ def main():
     # Alpha's windows are not to be cut short by the window's decay in between.
     net.sysctl("net.ipv4.tcp_slow_start_after_idle", 0)
     add_receiver(net)
+    add_handshake(net)
     add_sender(net)
+    add_accurate(net)
     add_ect(net)
     suite.run()
 

@@ -233,13 +233,14 @@ class Dctcp:
 class Connection:
     """One connection between a socket of the kernel and a peer that does what the test says.
 
-    `ecn` is what the peer can: none, rfc3168 or accecn.
+    `ecn` is what the peer can: none, rfc3168 or accecn; `syn_ecn` what the IP header of its SYN or
+    SYN-ACK says.
     """
 
     MSS = 1000
 
     def __init__(self, net, cc, *, family=socket.AF_INET, passive=False, ecn="rfc3168",
-                 deaf=0, rtt=0, options=(), protocol=socket.IPPROTO_TCP):
+                 deaf=0, rtt=0, syn_ecn=NOT_ECT, options=(), protocol=socket.IPPROTO_TCP):
         self.net, self.cc, self.family, self.passive, self.ecn = net, cc, family, passive, ecn
         self.port, self.far_port = net.port(), 80
         self.inbox = net.queues[family, self.port] = []
@@ -256,13 +257,15 @@ class Connection:
         first.setblocking(False)
         first.bind((here, self.port))
         self.first, self.sock, self.deaf, self.rtt = first, None, deaf, rtt
+        self.syn_ecn = syn_ecn
         self.open()
 
     def open(self):
         """Begins the handshake."""
         if self.passive:
             self.first.listen(1)
-            self.inject(SYN | self._ecn_setup(), options=self._syn_options(), window=65535)
+            self.inject(SYN | self._ecn_setup(), options=self._syn_options(), window=65535,
+                        ecn=self.syn_ecn)
         else:
             with contextlib.suppress(BlockingIOError):
                 self.first.connect((ADDRESSES[self.family][1], 80))
@@ -297,7 +300,7 @@ class Connection:
             elif self.ecn != "none" and wanted in (3, 7):
                 bits = ECE
             accurate = bits not in (0, ECE)
-            self.inject(SYN | ACK | bits, options=self._syn_options())
+            self.inject(SYN | ACK | bits, options=self._syn_options(), ecn=self.syn_ecn)
             self.seq += 1
             self.sock = self.first
             self.now()
