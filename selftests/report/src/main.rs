@@ -2,7 +2,10 @@
 
 //! Tables and tail plots out of the lab's records; the records are all it knows.
 
+mod compare;
 mod format;
+mod header;
+mod html;
 mod plot;
 mod records;
 mod svg;
@@ -17,6 +20,8 @@ const HELP: &str = "\
 Tables and tail plots out of the lab's records
 
 Usage: report [--no-svg | --svg DIR] [FILE|DIR]...
+       report --html DIR        DIR/report.html of its records
+       report --compare A B     what differs between the records of two folders
 
   FILE      records: a JSON array, or one record a line
   DIR       all *.json files there [default: out]
@@ -29,6 +34,7 @@ that comes first is the control: ratios are to it. Records named `meaning`, `not
 `void` (unit `text`) are sentences for the table.
 
 Exit status: 0; 1 when there are no records or they cannot be read; 2 for a bad command line.
+--compare: 0 the same, 1 changed, 2 bad input.
 ";
 
 /// What the command line asks for.
@@ -82,6 +88,42 @@ fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
+fn usage(error: &str) -> ExitCode {
+    eprintln!("report: {error}");
+    ExitCode::from(2)
+}
+
+/// Makes the page beside the records.
+fn html(folder: &Path) -> ExitCode {
+    let path = folder.join("report.html");
+    let made = records::files(&[folder.into()])
+        .and_then(|files| records::load(&files))
+        .and_then(|scenarios| {
+            fs::write(&path, html::page(&scenarios, folder))
+                .map_err(|e| format!("cannot write {}: {e}", path.display()))
+        });
+    match made {
+        Ok(()) => {
+            println!("report: {}", path.display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("report: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(a: &Path, b: &Path) -> ExitCode {
+    match compare::compare(a, b) {
+        Ok((table, changed)) => {
+            _ = std::io::stdout().write_all(table.as_bytes());
+            ExitCode::from(u8::from(changed))
+        }
+        Err(error) => usage(&error),
+    }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
@@ -94,6 +136,15 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         _ => {}
+    }
+    if let [option, folders @ ..] = words.as_slice() {
+        match (option.as_str(), folders) {
+            ("--html", [folder]) => return html(Path::new(folder)),
+            ("--compare", [a, b]) => return compare(Path::new(a), Path::new(b)),
+            ("--html", _) => return usage("--html needs one folder"),
+            ("--compare", _) => return usage("--compare needs two folders: make compare A=… B=…"),
+            _ => {}
+        }
     }
     let args = match parse(words.into_iter()) {
         Ok(args) => args,

@@ -23,9 +23,14 @@ const POINTS: [(&str, f64); 7] = [
 /// Where the maximum is, on the same scale.
 const MAX: f64 = 5.6;
 
-/// Okabe and Ito's colours, which colour-blind people can tell apart; the control is grey.
+/// After Okabe and Ito, the light ones darker, 3:1 on white at least; the control is grey.
 const COLOURS: [&str; 8] = [
-    "#555555", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b",
+    "#555555", "#0072b2", "#d55e00", "#00805d", "#b35088", "#a06a00", "#2a7fb0", "#8b5a2b",
+];
+
+/// Dashes, so that colour is not all that tells curves apart.
+const DASHES: [&str; 8] = [
+    "none", "8 3", "2 3", "10 3 2 3", "5 5", "12 4", "2 6", "10 3 2 3 2 3",
 ];
 
 const INK: &str = "#222222";
@@ -77,11 +82,13 @@ pub fn plot(scenario: &Scenario) -> Option<String> {
         }
         top += height(flow);
     }
-    Some(svg.finish())
+    let what = format!("{}: latency by percentile, or throughput", scenario.name);
+    let table = "Percentiles on a 1-p axis, both axes logarithmic; the same figures are in the table.";
+    Some(svg.finish(&what, &format!("{} {table}", scenario.meaning.join(" "))))
 }
 
-/// The colour of a variant, the same in all panels.
-fn colour(scenario: &Scenario, variant: &str) -> &'static str {
+/// The colour and the dash of a variant, the same in all panels.
+fn mark(scenario: &Scenario, variant: &str) -> (&'static str, &'static str) {
     let mut variants: Vec<&str> = Vec::new();
     for cell in scenario.flows.iter().flat_map(|f| &f.cells) {
         if !variants.contains(&&*cell.variant) {
@@ -89,7 +96,7 @@ fn colour(scenario: &Scenario, variant: &str) -> &'static str {
         }
     }
     let at = variants.iter().position(|v| *v == variant).unwrap_or(0);
-    COLOURS[at % COLOURS.len()]
+    (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()])
 }
 
 /// The powers of ten (µs) around all times of a flow.
@@ -138,7 +145,7 @@ fn tail(svg: &mut Svg, scenario: &Scenario, flow: &Flow, top: f64) {
     }
     svg.line((LEFT, bottom), (RIGHT, bottom), INK, 1.0);
     for (i, cell) in flow.cells.iter().enumerate() {
-        let colour = colour(scenario, &cell.variant);
+        let (colour, dash) = mark(scenario, &cell.variant);
         let known = POINTS
             .iter()
             .filter_map(|(name, nines)| Some((x(*nines), y(cell.get(name)?))));
@@ -146,21 +153,17 @@ fn tail(svg: &mut Svg, scenario: &Scenario, flow: &Flow, top: f64) {
         if points.is_empty() {
             continue;
         }
-        svg.polyline(&points, colour, 2.0);
+        svg.polyline(&points, colour, 2.0, dash);
         points.iter().for_each(|p| svg.dot(*p, 2.5, colour));
         let key = (RIGHT + 20.0, top + 14.0 + 20.0 * i as f64);
-        svg.line(
-            (key.0, key.1 - 4.0),
-            (key.0 + 18.0, key.1 - 4.0),
-            colour,
-            3.0,
-        );
+        let sample = [(key.0, key.1 - 4.0), (key.0 + 30.0, key.1 - 4.0)];
+        svg.polyline(&sample, colour, 3.0, dash);
         let mut label = cell.variant.clone();
         if let Some(max) = cell.get("max") {
             svg.dot((x(MAX), y(max)), 4.0, colour);
             label += &format!(", max {}", time(max));
         }
-        svg.text((key.0 + 24.0, key.1), 12.0, INK, Anchor::Start, &label);
+        svg.text((key.0 + 36.0, key.1), 12.0, INK, Anchor::Start, &label);
     }
 }
 
@@ -192,7 +195,7 @@ fn rates(svg: &mut Svg, scenario: &Scenario, flow: &Flow, top: f64) {
     for (i, (variant, mbit)) in bars(flow).enumerate() {
         let y = top + 34.0 + BAR * i as f64;
         let width = (RIGHT - from) * mbit / most;
-        let colour = colour(scenario, variant);
+        let (colour, _) = mark(scenario, variant);
         svg.text((from - 8.0, y + 15.0), 12.0, INK, Anchor::End, variant);
         svg.bar((from, y), (width, BAR - 6.0), colour);
         svg.text(
@@ -228,7 +231,7 @@ mod tests {
         }
         let scenarios = from_text(&text);
         let svg = plot(&scenarios[0]).unwrap();
-        assert_eq!(svg.matches("<polyline").count(), 2);
+        assert_eq!(svg.matches("<polyline").count(), 2 + 2);
         assert_eq!(svg.matches("<rect").count(), 1 + 2);
         assert!(
             svg.contains(">stock, max 20.0 s</text>") && svg.contains(">200 Mbit/s</text>"),

@@ -22,8 +22,8 @@ pub struct Svg {
     height: f64,
 }
 
-/// Text as XML has it.
-fn escape(text: &str) -> String {
+/// Text as XML and HTML have it.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -50,7 +50,7 @@ impl Svg {
     }
 
     /// A line through points.
-    pub fn polyline(&mut self, points: &[(f64, f64)], colour: &str, width: f64) {
+    pub fn polyline(&mut self, points: &[(f64, f64)], colour: &str, width: f64, dash: &str) {
         let points: Vec<String> = points
             .iter()
             .map(|(x, y)| format!("{x:.1},{y:.1}"))
@@ -58,7 +58,7 @@ impl Svg {
         let points = points.join(" ");
         _ = writeln!(
             self.body,
-            r#"<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"/>"#
+            r#"<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round" stroke-dasharray="{dash}"/>"#
         );
     }
 
@@ -99,8 +99,9 @@ impl Svg {
         );
     }
 
-    /// The file's text.
-    pub fn finish(self) -> String {
+    /// The file's text, with what a screen reader says of it.
+    pub fn finish(self, title: &str, description: &str) -> String {
+        let (title, description) = (escape(title), escape(description));
         let Self {
             body,
             width,
@@ -108,7 +109,8 @@ impl Svg {
         } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n\
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
+             role=\"img\">\n<title>{title}</title>\n<desc>{description}</desc>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
         )
     }
@@ -123,7 +125,7 @@ mod tests {
         let mut svg = Svg::new(10.0, 10.0);
         svg.text((1.0, 2.0), 12.0, "black", Anchor::Start, "<a & \"b\">");
         assert!(
-            svg.finish()
+            svg.finish("<t>", "d")
                 .contains(">&lt;a &amp; &quot;b&quot;&gt;</text>")
         );
     }

@@ -43,7 +43,7 @@ fn label(name: &str) -> &str {
 
 /// The counters of a row, most telling first. What both ends of a flow counted (`retrans` and
 /// `peer_retrans`) is added up; of their smallest windows it is the smaller.
-fn counters(cell: &Cell) -> String {
+pub fn counters(cell: &Cell) -> String {
     let mut counts: Vec<(&str, f64)> = Vec::new();
     for metric in &cell.metrics {
         let name = metric.name.strip_prefix("peer_").unwrap_or(&metric.name);
@@ -171,7 +171,7 @@ fn block(out: &mut String, scenario: &Scenario) {
 }
 
 /// Whether a cell has anything for the table.
-fn shown(cell: &Cell) -> bool {
+pub fn shown(cell: &Cell) -> bool {
     cell.get("p50").is_some() || cell.get("throughput").is_some() || !counters(cell).is_empty()
 }
 
