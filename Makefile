@@ -66,7 +66,15 @@ scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
 	@$(MAKE) modules programs
 	@selftests/faults/build.sh
 	@$(IN_ROOT) virtme/vtime.sh $(SCENARIOS)
-	@$(IN_ROOT) $(RELEASE)/report out
+	@$(IN_ROOT) sh -c '$(RELEASE)/report out && $(RELEASE)/report --html out'
+
+report: ## out/report.html and out/*.svg from the records in out/
+	@virtme/setup.sh
+	@$(MAKE) programs
+	@$(IN_ROOT) sh -c '$(RELEASE)/report out >/dev/null && $(RELEASE)/report --html out'
+
+compare: ## what differs between the records of two runs (A=folder B=folder): 0 nothing, 1 something
+	@virtme/compare.sh "$(A)" "$(B)"
 
 bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
 	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 trace T1 incast T2 T3 T0 T0-slow cost ack"
@@ -120,5 +128,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios bench kselftest host-test oracle lint fmt \
+.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest host-test oracle lint fmt \
 	install uninstall clean distclean help

@@ -133,6 +133,14 @@ run() {
 	} | awk 'BEGIN { printf "[" }
 		{ printf "%s\n%s", (NR > 1 ? "," : ""), $0 } END { print "\n]" }' >"$out/$s.json.new"
 	mv "$out/$s.json.new" "$out/$s.json"
+	# What the report says of this run; runs are comparable to the bit where it is the same.
+	{
+		echo "command: make scenarios SCENARIOS=$s"
+		echo "kernel: $KVER"
+		echo "emulator: $(qemu-system-x86_64 --version | sed -n 1p)"
+		echo "mode: virtual time, -icount shift=0,sleep=off, one CPU, -seed 1"
+		grep -E " (vmlinux|\./$(image_of "$s")\.cpio)\$" "$raw/images.sha256"
+	} >"$raw/$s.run"
 	echo "$s: ${verdict:-failed: two boots without a verdict} ($((SECONDS - start)) s)"
 	case $verdict in
 	ok | void*) return 0 ;;

@@ -55,11 +55,9 @@ fn noise(scenarios: [&Scenario; 2], metric: &str) -> Option<f64> {
     most
 }
 
-/// The hashes of what a folder's scenarios ran on, if they are known.
-fn images(folder: &Path) -> Option<String> {
-    std::fs::read_to_string(folder.join("vtime/images.sha256"))
-        .ok()
-        .filter(|text| !text.trim().is_empty())
+/// Kernel, emulator and the images' hashes of a scenario's run, if they are on record.
+fn ran_on(folder: &Path, name: &str) -> Option<String> {
+    std::fs::read_to_string(folder.join(format!("vtime/{name}.run"))).ok()
 }
 
 /// One scenario in both runs: its lines of the table, and how many figures changed.
@@ -69,7 +67,12 @@ fn scenario(out: &mut String, a: &Scenario, b: &Scenario, same_image: bool) -> u
     for (place, old) in numbers(a) {
         let Some(new) = find(b, place) else {
             changed += 1;
-            _ = writeln!(rows, "  {:<58} {old:>14} {:>14}", place.join(" "), "missing");
+            _ = writeln!(
+                rows,
+                "  {:<58} {old:>14} {:>14}",
+                place.join(" "),
+                "missing"
+            );
             continue;
         };
         if old == new {
@@ -95,12 +98,19 @@ fn scenario(out: &mut String, a: &Scenario, b: &Scenario, same_image: bool) -> u
     }
     for (place, new) in numbers(b).filter(|n| find(a, n.0).is_none()) {
         changed += 1;
-        _ = writeln!(rows, "  {:<58} {:>14} {new:>14}", place.join(" "), "missing");
+        _ = writeln!(
+            rows,
+            "  {:<58} {:>14} {new:>14}",
+            place.join(" "),
+            "missing"
+        );
     }
     let rule = match (same_image, numbers(a).any(|n| n.0[1].ends_with(AGAIN))) {
         (true, _) => "same image: to the bit",
-        (false, true) => "other image: noise is what its control's two runs differ by",
-        (false, false) => "other image, control run once: no noise on record, to the bit",
+        (false, true) => "other or unknown image: noise is what its control's two runs differ by",
+        (false, false) => {
+            "other or unknown image, control run once: no noise on record, to the bit"
+        }
     };
     _ = writeln!(
         out,
@@ -120,14 +130,14 @@ pub fn compare(a: &Path, b: &Path) -> Result<(String, bool), String> {
         )),
     };
     let (olds, news) = (read(a)?, read(b)?);
-    let (image_a, image_b) = (images(a), images(b));
-    let same_image = image_a.is_some() && image_a == image_b;
     let mut out = format!("A: {}\nB: {}\n\n", a.display(), b.display());
     let (mut changed, mut both) = (0, 0);
     for old in &olds {
         match news.iter().find(|new| new.name == old.name) {
             Some(new) => {
                 both += 1;
+                let image = ran_on(a, &old.name);
+                let same_image = image.is_some() && image == ran_on(b, &old.name);
                 changed += scenario(&mut out, old, new, same_image);
             }
             None => _ = writeln!(out, "{}: only in A, not compared\n", old.name),
@@ -174,6 +184,9 @@ mod tests {
         b.flows[0].cells.pop();
         assert_eq!(scenario(&mut String::new(), &a, &b, true), 1);
         assert_eq!(scenario(&mut String::new(), &b, &a, false), 1);
-        assert_eq!(scenario(&mut String::new(), &a, &run(1.0, 1.0, 1.0), false), 2);
+        assert_eq!(
+            scenario(&mut String::new(), &a, &run(1.0, 1.0, 1.0), false),
+            2
+        );
     }
 }

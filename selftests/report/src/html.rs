@@ -51,7 +51,11 @@ fn row(out: &mut String, flow: &Flow, at: usize, times: bool) {
         }
     }
     let rate = cell.get("throughput").map_or("–".into(), throughput);
-    let metric = if flow.has_times() { "p99" } else { "throughput" };
+    let metric = if flow.has_times() {
+        "p99"
+    } else {
+        "throughput"
+    };
     let against = match (cell.get(metric), control.get(metric)) {
         (Some(value), Some(control)) => ratio(value, control),
         _ => "–".into(),
@@ -86,9 +90,18 @@ fn table(scenario: &Scenario) -> String {
 }
 
 /// The section of one scenario, whether it was run or not.
-fn section(out: &mut String, name: &str, script: Option<&str>, scenario: Option<&Scenario>) {
+fn section(
+    out: &mut String,
+    folder: &Path,
+    name: &str,
+    script: Option<&str>,
+    scenario: Option<&Scenario>,
+) {
     let text = escape(name);
-    _ = writeln!(out, "<section aria-labelledby=\"{text}\">\n<h2 id=\"{text}\">{text}</h2>");
+    _ = writeln!(
+        out,
+        "<section aria-labelledby=\"{text}\">\n<h2 id=\"{text}\">{text}</h2>"
+    );
     if let Some(script) = script {
         _ = writeln!(out, "<p>{}</p>", escape(&title(script)));
         let figures = public(script);
@@ -115,31 +128,33 @@ fn section(out: &mut String, name: &str, script: Option<&str>, scenario: Option<
     for note in &scenario.notes {
         paragraph(out, "note", "Note:", note);
     }
+    match std::fs::read_to_string(folder.join(format!("vtime/{name}.run"))) {
+        Ok(run) => {
+            _ = writeln!(
+                out,
+                "<details><summary>What this run of {text} was</summary>"
+            );
+            let run = format!("<pre>{}</pre>\n", escape(&run));
+            scrolling(out, &format!("{name}, the run"), &run);
+            *out += "</details>\n";
+        }
+        Err(_) => {
+            _ = writeln!(
+                out,
+                "<p class=\"missing\">Kernel and image of this run: not on record</p>"
+            );
+        }
+    }
     *out += "</section>\n";
 }
 
-/// What the run was, as far as its folder knows.
-fn provenance(out: &mut String, folder: &Path) {
+/// What all runs have in common, and what they do not say.
+fn provenance(out: &mut String) {
     *out += "<section aria-labelledby=\"run\">\n<h2 id=\"run\">What the run was</h2>\n";
     *out += "<p>Each scenario boots a guest of its own in QEMU with <code>-icount shift=0,sleep=off</code>: an \
              instruction is a nanosecond, one CPU, no KVM, fixed clock and <code>-seed 1</code>. The same image gives the \
-             same records to the bit. <code>make bench</code> runs them all.</p>\n";
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    for (name, what) in [
-        ("vtime/run", "Kernel and emulator of the last run"),
-        ("vtime/images.sha256", "Images of the last run (SHA-256)"),
-    ] {
-        match read(name) {
-            Some(text) => {
-                _ = writeln!(out, "<h3>{what}</h3>");
-                let text = format!("<pre>{}</pre>\n", escape(&text));
-                scrolling(out, what, &text);
-            }
-            None => {
-                _ = writeln!(out, "<p class=\"missing\">{what}: not on record ({name})</p>");
-            }
-        }
-    }
+             same records to the bit. <code>make bench</code> runs them all. Kernel, emulator and the \
+             images' hashes are below each table.</p>\n";
     *out += "<h3>What it does not say</h3>\n<ul>\n\
              <li>Virtual time counts instructions. Caches, memory and a second CPU cost nothing in it, so its times are \
              not a machine's, and are not to be set against the public figures one to one.</li>\n\
@@ -167,15 +182,16 @@ pub fn page(scenarios: &[Scenario], folder: &Path) -> String {
         let name = escape(name);
         _ = writeln!(out, "<li><a href=\"#{name}\">{name}</a></li>");
     }
-    out += "<li><a href=\"#run\">the run</a></li>\n</ul></nav>\n<main id=\"main\" tabindex=\"-1\">\n";
+    out +=
+        "<li><a href=\"#run\">the run</a></li>\n</ul></nav>\n<main id=\"main\" tabindex=\"-1\">\n";
     for (name, script) in SCENARIOS {
         let found = scenarios.iter().find(|s| s.name == name);
-        section(&mut out, name, Some(script), found);
+        section(&mut out, folder, name, Some(script), found);
     }
     for scenario in others {
-        section(&mut out, &scenario.name, None, Some(scenario));
+        section(&mut out, folder, &scenario.name, None, Some(scenario));
     }
-    provenance(&mut out, folder);
+    provenance(&mut out);
     out + "</main>\n</body>\n</html>\n"
 }
 
@@ -193,7 +209,10 @@ mod tests {
     #[test]
     fn records_cannot_break_out() {
         let page = page(&from_text(HOSTILE), Path::new("no/such/folder"));
-        assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+        assert!(
+            !page.contains("<script") && !page.contains("<img"),
+            "{page}"
+        );
         assert!(!page.contains("\" onclick"), "{page}");
         assert!(page.contains("&lt;img src=x onerror=y()&gt;"), "{page}");
     }
@@ -204,7 +223,7 @@ mod tests {
         assert!(!page.contains("src=\"") && !page.contains("@import") && !page.contains("url("));
         assert!(page.contains("make scenarios SCENARIOS=T1<"), "{page}");
         assert!(!page.contains("make scenarios SCENARIOS=T0<"), "{page}");
-        assert!(page.contains("not on record (vtime/images.sha256)"));
+        assert!(page.contains("image of this run: not on record"));
     }
 
     #[test]

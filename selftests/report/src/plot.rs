@@ -30,7 +30,14 @@ const COLOURS: [&str; 8] = [
 
 /// Dashes, so that colour is not all that tells curves apart.
 const DASHES: [&str; 8] = [
-    "none", "8 3", "2 3", "10 3 2 3", "5 5", "12 4", "2 6", "10 3 2 3 2 3",
+    "none",
+    "8 3",
+    "2 3",
+    "10 3 2 3",
+    "5 5",
+    "12 4",
+    "2 6",
+    "10 3 2 3 2 3",
 ];
 
 const INK: &str = "#222222";
@@ -83,7 +90,8 @@ pub fn plot(scenario: &Scenario) -> Option<String> {
         top += height(flow);
     }
     let what = format!("{}: latency by percentile, or throughput", scenario.name);
-    let table = "Percentiles on a 1-p axis, both axes logarithmic; the same figures are in the table.";
+    let table =
+        "Percentiles on a 1-p axis, both axes logarithmic; the same figures are in the table.";
     Some(svg.finish(&what, &format!("{} {table}", scenario.meaning.join(" "))))
 }
 

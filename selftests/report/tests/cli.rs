@@ -92,3 +92,48 @@ fn errors_say_what_to_do() {
     );
     assert_eq!(report(&["--colour"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_folder_becomes_a_page() {
+    let out = folder("page");
+    let path = out.to_str().unwrap();
+    fs::write(out.join("T0.json"), records("T0")).unwrap();
+    assert!(report(&["--html", path]).status.success());
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("43.6 ms") && page.contains("SCENARIOS=T1<"));
+    fs::write(out.join("T1.json"), "[{").unwrap();
+    let corrupt = report(&["--html", path]);
+    assert_eq!(corrupt.status.code(), Some(1));
+    assert!(
+        String::from_utf8(corrupt.stderr)
+            .unwrap()
+            .contains("T1.json: not records")
+    );
+}
+
+#[test]
+fn two_runs_are_the_same_changed_or_no_runs() {
+    let (a, b) = (folder("run-a"), folder("run-b"));
+    let (a, b) = (a.as_path(), b.as_path());
+    let compare = |b: &str| report(&["--compare", a.to_str().unwrap(), b]);
+    assert_eq!(compare(b.to_str().unwrap()).status.code(), Some(2));
+    fs::write(a.join("T0.json"), records("T0")).unwrap();
+    fs::write(b.join("T0.json"), records("T0")).unwrap();
+    assert_eq!(compare(b.to_str().unwrap()).status.code(), Some(0));
+    fs::write(b.join("T0.json"), records("T0").replace("2270", "2271")).unwrap();
+    let changed = compare(b.to_str().unwrap());
+    assert_eq!(changed.status.code(), Some(1));
+    let table = String::from_utf8(changed.stdout).unwrap();
+    assert!(
+        table.contains("T0: 4 changed, 0 within noise, 4 equal"),
+        "{table}"
+    );
+    let missing = compare("no/such/folder");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        String::from_utf8(missing.stderr)
+            .unwrap()
+            .contains("no/such/folder: no folder")
+    );
+    assert_eq!(report(&["--compare", "x"]).status.code(), Some(2));
+}
