@@ -10,6 +10,7 @@ use crate::header::{SCENARIOS, public, title};
 use crate::plot::plot;
 use crate::records::{Flow, Scenario};
 use crate::svg::escape;
+use crate::sweep::sweep;
 use crate::table::{counters, shown};
 
 const STYLE: &str = include_str!("report.css");
@@ -120,6 +121,9 @@ fn section(
     }
     for meaning in &scenario.meaning {
         paragraph(out, "meaning", "Measured:", meaning);
+    }
+    if let Some(picture) = sweep(scenario) {
+        scrolling(out, &format!("{name}, by number of connections"), &picture);
     }
     if let Some(picture) = plot(scenario) {
         scrolling(out, &format!("{name}, picture"), &picture);

@@ -9,6 +9,7 @@ mod html;
 mod plot;
 mod records;
 mod svg;
+mod sweep;
 mod table;
 
 use std::fs;
@@ -76,14 +77,20 @@ fn run(args: &Args) -> Result<(), String> {
         return Ok(());
     }
     for scenario in &scenarios {
-        let Some(plot) = plot::plot(scenario) else {
-            continue;
-        };
         let beside = scenario.file.parent().unwrap_or(Path::new("."));
         let folder = args.svg.as_deref().unwrap_or(beside);
-        let path = folder.join(format!("{}.svg", scenario.name));
-        fs::write(&path, plot).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        println!("plot: {}", path.display());
+        for (drawing, ending) in [
+            (plot::plot(scenario), ""),
+            (sweep::sweep(scenario), "-by-n"),
+        ] {
+            let Some(drawing) = drawing else {
+                continue;
+            };
+            let path = folder.join(format!("{}{ending}.svg", scenario.name));
+            fs::write(&path, drawing)
+                .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+            println!("plot: {}", path.display());
+        }
     }
     Ok(())
 }

@@ -40,8 +40,10 @@ const DASHES: [&str; 8] = [
     "10 3 2 3 2 3",
 ];
 
-const INK: &str = "#222222";
-const GRID: &str = "#e2e2e2";
+/// Text and axes.
+pub const INK: &str = "#222222";
+/// Lines behind the figures.
+pub const GRID: &str = "#e2e2e2";
 const ALARM: &str = "#b00020";
 
 const WIDTH: f64 = 900.0;
@@ -96,7 +98,7 @@ pub fn plot(scenario: &Scenario) -> Option<String> {
 }
 
 /// The colour and the dash of a variant, the same in all panels.
-fn mark(scenario: &Scenario, variant: &str) -> (&'static str, &'static str) {
+pub fn mark(scenario: &Scenario, variant: &str) -> (&'static str, &'static str) {
     let mut variants: Vec<&str> = Vec::new();
     for cell in scenario.flows.iter().flat_map(|f| &f.cells) {
         if !variants.contains(&&*cell.variant) {
