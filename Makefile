@@ -14,6 +14,7 @@ export KVER UPDATE V
 
 SCENARIOS ?=
 TESTS ?=
+KERNELS ?=
 STEPS ?=
 SEED ?=
 IN_ROOT := virtme/enter.sh --
@@ -84,6 +85,9 @@ kselftest: ## the kselftests in a guest (TESTS="one two")
 	@$(MAKE) modules programs
 	@virtme/kselftest.sh $(TESTS)
 
+matrix: ## every kernel we name (KERNELS="7.3-arm64 7.2-amd64" some), every suite it can run: one table
+	@virtme/matrix.sh $(KERNELS)
+
 host-test: ## unit and property tests of the pure code, on the host
 	@virtme/setup.sh
 	@virtme/programs.sh
@@ -128,5 +132,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest host-test oracle lint fmt \
+.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt \
 	install uninstall clean distclean help

@@ -139,11 +139,15 @@ no_complaints() {
 # run_cases NAME:FUNCTION…: the whole of a test, to its exit status.
 run_cases() {
 	local case number=0 passed=0 said rc began
-	mark="$me begins ($$)"
-	echo "lowtail: $mark" >/dev/kmsg
+	# A test that needs no guest has no business in the log of the kernel it runs on.
+	if [ -z "${host_only:-}" ]; then
+		mark="$me begins ($$)"
+		echo "lowtail: $mark" >/dev/kmsg
+		set -- "$@" "the kernel's log has no complaint:no_complaints"
+	fi
 	echo "TAP version 13"
-	echo "1..$(($# + 1))"
-	for case in "$@" "the kernel's log has no complaint:no_complaints"; do
+	echo "1..$#"
+	for case; do
 		number=$((number + 1))
 		said=$(mktemp)
 		began=${EPOCHREALTIME/./}

@@ -36,9 +36,15 @@ vng+=(--append oops=panic --append panic=-1)
 [ "$("$TOP/virtme/kvm.sh" "$kver")" = kvm ] || vng+=(--disable-kvm)
 
 enter=("$TOP/virtme/enter.sh" -p)
+if [ "$KERNEL_ARCH" = arm64 ]; then
+	image=$("$TOP/virtme/guest-arm64.sh")
+	: >>"$TOP/out/boot/initramfs"
+	enter+=(-b "$image:/lowtail/out/boot/initramfs")
+fi
 [ ! -e "$TOP/out/modules/$kver/modules.dep.bin" ] || enter+=(-m "$kver")
 
 if [ $# = 0 ]; then
+	[ "$KERNEL_ARCH" = amd64 ] || die "an arm64 guest has no shell yet" "virtme/boot.sh CMD…"
 	say "a shell in the guest: modprobe tcp_dctcp_floor, modprobe autocork_policy; Ctrl-D ends the guest"
 	cd "$TOP"
 	exec "${enter[@]}" -- "${vng[@]}"
@@ -46,6 +52,15 @@ fi
 
 dir=$(mktemp -d "$TOP/out/boot/XXXXXX")
 inside=/lowtail/out/boot/${dir##*/}
+# No virtme-ng: its guests run the root's own programs, and the root is not arm64's.
+share() { printf 'local,path=%s,mount_tag=%s,security_model=none,multidevs=remap%s' "$1" "$2" "${3:-}"; }
+# shellcheck disable=SC2054 # the commas are QEMU's
+qemu=(qemu-system-aarch64 -M "virt,gic-version=3" -cpu max,pauth-impdef=on -smp "$cpus" -m "$mem"
+	-nodefaults -nographic -no-reboot -serial stdio -kernel "/usr/lib/modules/$kver/vmlinuz"
+	-initrd /lowtail/out/boot/initramfs
+	-virtfs "$(share "/usr/lib/modules/$kver" modules ,readonly=on)"
+	-virtfs "$(share /lowtail lowtail ,readonly=on)" -virtfs "$(share /lowtail/out out)"
+	-append "console=ttyAMA0 quiet panic=-1 oops=panic lowtail.dir=$inside")
 chmod 755 "$dir"
 printf '%q ' "$@" >"$dir/cmd"
 
@@ -53,6 +68,7 @@ printf '%q ' "$@" >"$dir/cmd"
 # that was said before the boot is gone.
 boot() {
 	local cmd=("${enter[@]}" -- "${vng[@]}" "$@" -- "bash /lowtail/virtme/guest.sh $inside")
+	[ "$KERNEL_ARCH" != arm64 ] || cmd=("${enter[@]}" -- "${qemu[@]}")
 	{ timeout -k 5 "$limit" "${cmd[@]}" </dev/null 2>&1 3>&- | cat >&3; } 3>&1
 }
 

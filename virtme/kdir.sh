@@ -24,19 +24,20 @@ prepare() {
 	mkdir -p "$tmp" "$ROOT$kdir"
 	"$TOP/virtme/enter.sh" -w -b "$tmp:$kdir" -- sh -ec '
 		kdir=$1 src=$2 kver=$3 headers=$4 cc=$5
+		shift 5
 		cp "/usr/lib/modules/$kver/config" "$kdir/.config"
-		make -C "$src" O="$kdir" CC="$cc" olddefconfig
+		make -C "$src" O="$kdir" CC="$cc" "$@" olddefconfig
 		grep -qx CONFIG_RUST=y "$kdir/.config" || {
 			echo "*** with this toolchain the kernel configures without Rust:"
-			make -C "$src" O="$kdir" CC="$cc" rustavailable
+			make -C "$src" O="$kdir" CC="$cc" "$@" rustavailable
 			exit 1
 		}
 		# KERNELRELEASE is Debian'\''s name; a plain tree would call itself by the version alone.
-		make -C "$src" -j"$(nproc)" O="$kdir" CC="$cc" KERNELRELEASE="$kver" modules_prepare
+		make -C "$src" -j"$(nproc)" O="$kdir" CC="$cc" KERNELRELEASE="$kver" "$@" modules_prepare
 		echo "$kver" >"$kdir/include/config/kernel.release"
 		cp "$headers/Module.symvers" "$kdir/"
 		[ ! -e "$headers/vmlinux" ] || cp "$headers/vmlinux" "$kdir/"' \
-		sh "$kdir" "$(source_of "$kver")" "$kver" "$headers" "$KERNEL_CC"
+		sh "$kdir" "$(source_of "$kver")" "$kver" "$headers" "$KERNEL_CC" "${KERNEL_MAKE[@]}"
 	rm -rf "${ROOT:?}$kdir"
 	mv -T "$tmp" "$ROOT$kdir"
 	: >"$ROOT/usr/lib/lowtail/kdir-$kver.tmp"

@@ -17,7 +17,7 @@
 # Every generic kernel that the archive has, newest first.
 available() {
 	our_apt apt-cache pkgnames linux-image- |
-		sed -n "s/^linux-image-\([0-9][^-]*+deb[0-9]*-$DEB_ARCH\)$/\1/p" | sort -Vr
+		sed -n "s/^linux-image-\([0-9][^-]*+deb[0-9]*-$KERNEL_ARCH\)$/\1/p" | sort -Vr
 }
 
 # The full release name of KVER=, which may be short (7.2 or 7.2.12).
@@ -92,16 +92,16 @@ choose() {
 			kver=$(full_name "$kver")
 		else
 			kver=$(available | sed -n 1p)
-			[ -n "$kver" ] || die "$(mirror_name) lists no linux-image for $DEB_ARCH in $SUITE-backports" "$(mirror_remedy)"
+			[ -n "$kver" ] || die "$(mirror_name) lists no linux-image for $KERNEL_ARCH in $SUITE-backports" "$(mirror_remedy)"
 		fi
 	fi
-	[ -z "${KVER:-}" ] || [ "$KVER" = "$kver" ] || echo "$kver" >"$CACHE/kver-$KVER"
-	echo "$kver" >"$CACHE/kver.next"
+	[ -z "${KVER:-}" ] || [ "$KVER" = "$kver" ] || echo "$kver" >"$CHOICE-$KVER"
+	echo "$kver" >"$CHOICE.next"
 }
 
 fetch() {
 	local kver ver
-	kver=$(<"$CACHE/kver.next")
+	kver=$(<"$CHOICE.next")
 	if kernel_ready "$kver"; then return; fi
 	if ! downloaded "$kver"; then
 		logged download "packages and source of the kernel $kver" \
@@ -152,7 +152,7 @@ move_into_root() {
 
 install_kernel() {
 	local kver t=$ROOT/usr/src/lowtail/tmp-kernel what
-	kver=$(<"$CACHE/kver.next")
+	kver=$(<"$CHOICE.next")
 	if ! kernel_ready "$kver"; then
 		what="the kernel $kver could not be unpacked into the root"
 		logged kernel "unpacking the stock kernel $kver" "$what" \
@@ -164,7 +164,7 @@ install_kernel() {
 			move_into_root "$kver" "$(cat "$CACHE/debs/$kver/version")" "$t"
 	fi
 	# KVER= is for this call; without it the choice is remembered.
-	[ -n "${KVER:-}" ] || echo "$kver" >"$CACHE/kver"
+	[ -n "${KVER:-}" ] || echo "$kver" >"$CHOICE"
 }
 
 need_root

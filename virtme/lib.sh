@@ -12,10 +12,20 @@ set -euo pipefail
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${LOWTAIL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowtail}
 SUITE=trixie
-# The only architecture whose guests are wired up so far; named once so that a second is a small change.
+# What the root, and all that runs on this machine, is.
 DEB_ARCH=amd64
+# What the kernel under test is for: amd64, or arm64, which is cross-built in a root that has the tools for it.
+KERNEL_ARCH=${LOWTAIL_ARCH:-amd64}
+# What kernel.sh, kdir.sh and modules.sh give to make.
 # shellcheck disable=SC2034 # used by those who source this
-KERNEL_CC=x86_64-linux-gnu-gcc-14
+case $KERNEL_ARCH in
+amd64) KERNEL_CC=x86_64-linux-gnu-gcc-14 KERNEL_MAKE=() ;;
+arm64) KERNEL_CC=aarch64-linux-gnu-gcc-14 KERNEL_MAKE=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
+*)
+	printf "lowtail: error: there is no guest for '%s'\nlowtail: remedy: LOWTAIL_ARCH=amd64 or arm64\n" "$KERNEL_ARCH" >&2
+	exit 1
+	;;
+esac
 # Measured: a whole set-up takes 3.4 GB; the rest is room for a second kernel, builds and results.
 NEED_GB=6
 
@@ -112,7 +122,9 @@ short_hash() {
 }
 
 package_list() {
-	sed 's/#.*//' "$TOP/virtme/packages" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u
+	local lists=("$TOP/virtme/packages")
+	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || lists+=("$TOP/virtme/packages-$KERNEL_ARCH")
+	sed 's/#.*//' "${lists[@]}" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u
 }
 
 # All that decides what is in the root.  A comment changed in a script does not make a new root.
@@ -124,17 +136,21 @@ root_recipe() {
 ROOT=$CACHE/root-$(root_recipe | short_hash)
 root_ready() { [ -e "$ROOT/usr/lib/lowtail/complete" ]; }
 
+# Where the choice is remembered, for each architecture its own.
+CHOICE=$CACHE/kver
+[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || CHOICE=$CACHE/kver@$KERNEL_ARCH
+
 # The kernel that set-up chose: KVER when given, else what an earlier run chose.  A second run must
 # not move to another kernel because the mirror got a newer one; `make setup UPDATE=1` does.
 kernel_chosen() {
 	if [ -n "${KVER:-}" ]; then
-		if [ ! -e "$ROOT/usr/lib/lowtail/kernel-$KVER" ] && [ -e "$CACHE/kver-$KVER" ]; then
-			cat "$CACHE/kver-$KVER"
+		if [ ! -e "$ROOT/usr/lib/lowtail/kernel-$KVER" ] && [ -e "$CHOICE-$KVER" ]; then
+			cat "$CHOICE-$KVER"
 		else
 			echo "$KVER"
 		fi
-	elif [ -e "$CACHE/kver" ]; then
-		cat "$CACHE/kver"
+	elif [ -e "$CHOICE" ]; then
+		cat "$CHOICE"
 	fi
 }
 

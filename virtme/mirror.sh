@@ -72,19 +72,20 @@ host_packages() {
 # our_apt TOOL ARGS…: apt with state of our own.  $1 is apt-get or apt-cache.
 our_apt() {
 	local tool=$1 d=$CACHE/apt
+	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || d=$CACHE/apt-$KERNEL_ARCH
 	shift
 	mkdir -p "$d/state/lists/partial" "$d/cache/archives/partial"
 	: >>"$d/status"
 	"$tool" -q -o Dir::Etc::SourceList="$d/sources.list" -o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
 		-o Dir::State="$d/state" -o Dir::State::status="$d/status" -o Dir::Cache="$d/cache" \
-		-o APT::Architecture="$DEB_ARCH" -o APT::Architectures="$DEB_ARCH" -o APT::Sandbox::User=root \
+		-o APT::Architecture="$KERNEL_ARCH" -o APT::Architectures="$KERNEL_ARCH" -o APT::Sandbox::User=root \
 		-o Acquire::Languages=none -o Acquire::Retries=3 -o Acquire::http::Timeout=30 "$@"
 }
 
 # Without a mirror of the machine's own, take the one that mmdebstrap wrote into the root.
 our_apt_update() {
-	local m key
+	local m key d
 	m=$(mirror)
 	if [ -z "$m" ] && root_ready; then
 		m=$(awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /^[a-z]+:/) { if (!n++) print $i } }' \
@@ -92,8 +93,10 @@ our_apt_update() {
 	fi
 	[ -n "$m" ] || return 3
 	key=$(keyring)
-	mkdir -p "$CACHE/apt"
-	echo "deb${key:+ [signed-by=$key]} $m $SUITE-backports main" >"$CACHE/apt/sources.list"
+	d=$CACHE/apt
+	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || d=$CACHE/apt-$KERNEL_ARCH
+	mkdir -p "$d"
+	echo "deb${key:+ [signed-by=$key]} $m $SUITE-backports main" >"$d/sources.list"
 	# An index that could not be fetched is only a warning to apt; here it is the whole point.
 	our_apt apt-get update -o APT::Update::Error-Mode=any
 }

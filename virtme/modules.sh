@@ -18,7 +18,30 @@ refuse_in_tree() {
 		die "the checkout holds the objects of a build in place (make -C KDIR M=…)" "make clean"
 }
 
-# Runs inside the root: arguments KDIR KVER CC JOBS MAKE-ARGS…
+# told LOG CMD…: the build, with its output in LOG.  A kernel that lacks what the modules use makes gcc or rustc say so a
+# hundred times over: the first that names it is told, in a line, and where the rest is.
+told() {
+	local log=$1 lacks
+	shift
+	if "$@" >"$log" 2>&1; then
+		cat "$log"
+		return
+	fi
+	# GNU quotes are plain under LC_ALL=C, and curly elsewhere.
+	lacks=$(sed -nE "s/[‘’]/'/g
+		s/.*error: '(const )?((struct|union) [a-z_0-9]+)' has no member named '([A-Za-z_0-9]+)'.*/\2 has no member \4/p
+		s/^error\[E0609\]: no field \`([A-Za-z_0-9]+)\` on type \`&?([^\`]+)\`.*/struct \2 has no member \1/p
+		s/^error\[E0560\]: struct \`([^\`]+)\` has no field named \`([A-Za-z_0-9]+)\`.*/struct \1 has no member \2/p" "$log" |
+		sed -n 1p)
+	[ -n "$lacks" ] || {
+		cat "$log"
+		die "the modules did not build" "read the lines above"
+	}
+	die "the modules cannot be built for this kernel: its $lacks (compilers' words: ${log#"$TOP"/})" \
+		"use a kernel that has it, such as Debian's of the set-up: make modules"
+}
+
+# Runs inside the root: arguments KDIR KVER CC MAKE-ARGS…
 build_stock() {
 	"$TOP/virtme/enter.sh" -- bash -euc '
 		kdir=$1 kver=$2 cc=$3
@@ -27,7 +50,7 @@ build_stock() {
 		virtme/preflight.sh "$kdir" "$kver"
 		make -s -C "$kdir" -j"$(nproc)" M=/lowtail MO="/lowtail/out/kbuild/$kver" CC="$cc" "$@" modules
 		virtme/preflight.sh "$kdir" "$kver" "out/kbuild/$kver"/*.ko >/dev/null' \
-		bash "$(kdir_of "$1")" "$1" "$KERNEL_CC" "${make_args[@]}"
+		bash "$(kdir_of "$1")" "$1" "$KERNEL_CC" "${KERNEL_MAKE[@]}" "${make_args[@]}"
 }
 
 # The indexes are made beside the stock modules, which depmod must see below the same folder.
@@ -57,7 +80,7 @@ if [ -n "${1:-}" ]; then
 	refuse_in_tree
 	out=$TOP/out/kbuild/$(cat "$kdir/include/config/kernel.release")
 	mkdir -p "$out"
-	make -C "$kdir" -j"$(nproc)" M="$TOP" MO="$out" "${make_args[@]}" modules
+	told "$out/build.log" make -C "$kdir" -j"$(nproc)" M="$TOP" MO="$out" "${make_args[@]}" modules
 	"$TOP/virtme/preflight.sh" "$kdir" "${KVER:-}" "$out"/*.ko
 	say "modules: ${out#"$TOP"/}/{$(IFS=,; echo "${names[*]}")}.ko"
 	exit 0
@@ -71,7 +94,7 @@ refuse_in_tree
 exec 7>"$TOP/out/kbuild/lock"
 flock 7
 mkdir -p "$TOP/out/kbuild/$kver"
-build_stock "$kver"
+told "$TOP/out/kbuild/$kver/build.log" build_stock "$kver"
 stamp=$TOP/out/modules/$kver/modules.dep.bin
 for name in "${names[@]}"; do
 	if [ ! -e "$stamp" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then

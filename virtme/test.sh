@@ -39,6 +39,7 @@ ktap() {
 }
 
 ktap lint "$TOP/virtme/enter.sh" -- virtme/lint.sh
+ktap preflight "$TOP/virtme/enter.sh" -- selftests/preflight.sh
 ktap repeat "$TOP/virtme/enter.sh" -- virtme/repeat.sh
 
 stage kselftest "$TOP/virtme/kselftest.sh"

@@ -17,5 +17,5 @@ exec 7>"$TOP/out/kbuild/lock-faults"
 flock 7
 for folder in faults beside; do
 	"$TOP/virtme/enter.sh" -- make -s -C "$(kdir_of "$kver")" -j"$(nproc)" "M=/lowtail/selftests/$folder" \
-		MO="/lowtail/out/kbuild/$kver-$folder" CC="$KERNEL_CC" V="${V:-0}" ${CLIPPY:+CLIPPY="$CLIPPY"} modules
+		MO="/lowtail/out/kbuild/$kver-$folder" CC="$KERNEL_CC" "${KERNEL_MAKE[@]}" V="${V:-0}" ${CLIPPY:+CLIPPY="$CLIPPY"} modules
 done
