@@ -74,6 +74,7 @@ make_guest() {
 		[ -e "$tmp/$f" ] || ln -s "usr/$f" "$tmp/$f"
 	done
 	ln -sf gawk "$tmp/usr/bin/awk"
+	[ -e "$tmp/usr/bin/sh" ] || ln -s bash "$tmp/usr/bin/sh"
 	printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/usr/sbin/nologin\n' >"$tmp/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$tmp/etc/group"
 	mkdir -p "$tmp"/{proc,sys,dev,tmp,run,root,lowtail}
