@@ -103,7 +103,8 @@ bool lowtail_needs_internal_pacing(const struct sock *sk)
 /*
  * Data was autocorked, and no TX completion has asked for a push since. Or is about to be: a timer
  * can expire between the hook and the tcp_push() behind it, which then has not set TSQ_THROTTLED yet;
- * its caller owns the socket, and sends when it lets go of it. Without the socket lock.
+ * its caller owns the socket, and sends when it lets go of it. Without the socket lock, so its owner is
+ * not asked for by sock_owned_by_user_nocheck(), which is for those who have sk_lock.slock: it reads plainly.
  */
 bool lowtail_is_held(const struct sock *sk)
 {
@@ -112,7 +113,7 @@ bool lowtail_is_held(const struct sock *sk)
 	if (!READ_ONCE(sk->sk_send_head))
 		return false;
 	return tsq & TSQF_THROTTLED ||
-	       (sock_owned_by_user_nocheck(sk) && !(tsq & (TSQF_QUEUED | TCPF_TSQ_DEFERRED)));
+	       (READ_ONCE(sk->sk_lock.owned) && !(tsq & (TSQF_QUEUED | TCPF_TSQ_DEFERRED)));
 }
 
 void lowtail_trace_push(const struct sock *sk, u32 verdict, bool held, bool spliced)
