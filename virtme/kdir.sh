@@ -3,8 +3,8 @@
 #
 # Make a KDIR for the stock kernel: Debian's header package carries no Rust metadata, so rebuild it.
 #
-# Same source, same .config, same rustc, bindgen and gcc as Debian's give the same symbol names; Module.symvers
-# and vmlinux (BTF) are the stock kernel's own.  virtme/preflight.sh checks the result instead of hoping.
+# dkms/prepare.sh builds it; Module.symvers and vmlinux (BTF) are the stock kernel's own.  virtme/preflight.sh checks the
+# result instead of hoping.
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -25,16 +25,7 @@ prepare() {
 	"$TOP/virtme/enter.sh" -w -b "$tmp:$kdir" -- sh -ec '
 		kdir=$1 src=$2 kver=$3 headers=$4 cc=$5
 		shift 5
-		cp "/usr/lib/modules/$kver/config" "$kdir/.config"
-		make -C "$src" O="$kdir" CC="$cc" "$@" olddefconfig
-		grep -qx CONFIG_RUST=y "$kdir/.config" || {
-			echo "*** with this toolchain the kernel configures without Rust:"
-			make -C "$src" O="$kdir" CC="$cc" "$@" rustavailable
-			exit 1
-		}
-		# KERNELRELEASE is Debian'\''s name; a plain tree would call itself by the version alone.
-		make -C "$src" -j"$(nproc)" O="$kdir" CC="$cc" KERNELRELEASE="$kver" "$@" modules_prepare
-		echo "$kver" >"$kdir/include/config/kernel.release"
+		dkms/prepare.sh "$src" "$kdir" "$kver" "/usr/lib/modules/$kver/config" "$cc" "$@"
 		cp "$headers/Module.symvers" "$kdir/"
 		[ ! -e "$headers/vmlinux" ] || cp "$headers/vmlinux" "$kdir/"' \
 		sh "$kdir" "$(source_of "$kver")" "$kver" "$headers" "$KERNEL_CC" "${KERNEL_MAKE[@]}"

@@ -66,9 +66,7 @@ unpack_source() {
 	dpkg-deb --fsys-tarfile "$deb" | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc -T2 |
 		tar -xf - -C "$CACHE/src/tmp" --strip-components=1 \
 			--wildcards --wildcards-match-slash \
-			--exclude='*/drivers/gpu/drm/*.[ch]' --exclude='*/drivers/media/*.[ch]' \
-			--exclude='*/sound/*.[ch]' --exclude='*/Documentation/*.rst' --exclude='*/Documentation/*.yaml' \
-			--exclude='*.dts' --exclude='*.dtsi' --exclude='*/tools/perf/pmu-events/arch/*'
+			--exclude-from="$TOP/dkms/source-excludes"
 	mv -T "$CACHE/src/tmp" "$2"
 	rm -f "$deb"
 }
