@@ -4,7 +4,7 @@
 # Put the built modules onto a machine, or take them away:  virtme/install.sh install|uninstall KDIR [DESTDIR]
 #
 # The target kernel decides, not the running one.  Nothing is loaded and no setting of the machine is changed: the
-# modprobe.d file holds the parameters as comments, and so does modules-load.d's, because dctcp_floor loads by its name when
+# files of modprobe.d, modules-load.d and sysctl.d hold comments only (conf/), because dctcp_floor loads by its name when
 # somebody chooses it and DCTCP belongs on data-centre paths only.  Both ways may be run twice.
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
@@ -33,28 +33,28 @@ install)
 		magic=$(LC_ALL=C tr '\0' '\n' <"$ko" | LC_ALL=C sed -n 's/^vermagic=//p')
 		[ "${magic%% *}" = "$release" ] || die "$ko is for ${magic%% *}, not for $release" "make clean && make modules KDIR=$kdir"
 	done
-	install -d "$moddir/updates" "$dest/etc/modprobe.d" "$dest/etc/modules-load.d"
+	install -d "$moddir/updates" "$dest"/etc/{modprobe,modules-load,sysctl}.d
 	for n in "${names[@]}"; do
 		install -m 644 "$TOP/out/kbuild/$release/$n.ko" "$moddir/updates/"
 	done
 	# The owner's changes to the snippets stay.
-	[ -e "$dest/etc/modprobe.d/lowtail.conf" ] || cat >"$dest/etc/modprobe.d/lowtail.conf" <<-'END'
-		# lowtail: parameters at load time.  What can be set later is under /sys/module/tcp_dctcp_floor/parameters/
-		# and in net.ipv4.tcp_autocork_policy.
-		#options tcp_dctcp_floor dctcp_shift_g=4 dctcp_alpha_on_init=1024 rto_floor=Y
-	END
-	[ -e "$dest/etc/modules-load.d/lowtail.conf" ] || cat >"$dest/etc/modules-load.d/lowtail.conf" <<-'END'
-		# lowtail: loaded at boot when the # goes.  tcp_dctcp_floor loads by itself when it is chosen
-		# (net.ipv4.tcp_congestion_control=dctcp_floor); without CAP_NET_ADMIN it must be loaded before.
-		#tcp_dctcp_floor
-		#autocork_policy
-	END
+	for c in modprobe modules-load sysctl; do
+		[ -e "$dest/etc/$c.d/lowtail.conf" ] || install -m 644 "$TOP/conf/$c.conf" "$dest/etc/$c.d/lowtail.conf"
+	done
 	index
 	say "installed for $release in $moddir/updates; nothing is loaded: modprobe autocork_policy, sysctl net.ipv4.tcp_congestion_control=dctcp_floor"
 	;;
 uninstall)
 	for n in "${names[@]}"; do rm -f "$moddir/updates/$n.ko"; done
-	rm -f "$dest/etc/modprobe.d/lowtail.conf" "$dest/etc/modules-load.d/lowtail.conf"
+	rmdir "$moddir/updates" 2>/dev/null || :
+	for c in modprobe modules-load sysctl; do
+		f=$dest/etc/$c.d/lowtail.conf
+		if cmp -s "$TOP/conf/$c.conf" "$f"; then
+			rm "$f"
+		elif [ -e "$f" ]; then
+			say "$f was changed and stays: remove it by hand"
+		fi
+	done
 	index
 	say "removed from $moddir; what is loaded stays loaded until rmmod or a reboot"
 	;;
