@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Can modules for this kernel be built here?  virtme/preflight.sh KDIR [KVER [MODULE.ko…]]
+# Can modules for this kernel be built here?  virtme/preflight.sh [-t] KDIR [KVER [MODULE.ko…]]
+#
+# -t asks before Rust's metadata is there: configuration, toolchain and what the modules are written against.
 #
 # One line for each thing that is missing, with the command that mends it; nothing is built or changed.  The toolchain must
 # be the one the kernel was built with, KDIR must have the Rust metadata and export what the kernel exports, the kernel
@@ -10,7 +12,12 @@
 
 set -euo pipefail
 
-kdir=${1:?usage: preflight.sh KDIR [KVER [MODULE.ko…]]}
+before=
+if [ "${1:-}" = -t ]; then
+	before=1
+	shift
+fi
+kdir=${1:?usage: preflight.sh [-t] KDIR [KVER [MODULE.ko…]]}
 kver=${2:-}
 shift $(($# < 2 ? $# : 2))
 bad=0
@@ -24,6 +31,9 @@ missing() {
 if [ -n "${LOWTAIL_OWN_KDIR:-}" ]; then
 	remake="make distclean && make setup"
 	toolchain=$remake
+elif [ -n "${LOWTAIL_DKMS:-}" ]; then
+	remake="rm -r $kdir && dkms autoinstall -k $kver"
+	toolchain="run a kernel of this Debian release or of its backports, or install that version"
 else
 	remake="make -C $kdir modules_prepare"
 	toolchain="make modules RUSTC=… BINDGEN=… CC=… KDIR=… with that version, or without KDIR=, in the root of the set-up"
@@ -64,8 +74,8 @@ if [ "$(option CONFIG_RUST)" = y ]; then
 	[ -z "$want" ] || [ "$found" = "$want" ] ||
 		missing "bindgen is '$found', the kernel was built with '$want'" "$toolchain"
 	for f in libcore.rmeta libkernel.rmeta libbindings.rmeta libmacros.so; do
-		[ -e "$kdir/rust/$f" ] || {
-			missing "$kdir has no Rust metadata (rust/$f)" "$remake   (Debian's header packages have none: make setup rebuilds it)"
+		[ -n "$before" ] || [ -e "$kdir/rust/$f" ] || {
+			missing "$kdir has no Rust metadata (rust/$f)" "$remake   (Debian's header packages have none: make setup rebuilds it, and so does the package lowtail-dkms)"
 			break
 		}
 	done
