@@ -112,6 +112,11 @@ fmt: ## format all Rust as the lints want it
 
 # DESTDIR= is for packagers.  Nothing is loaded: that is for the machine's owner to decide.
 
+deb: ## lowtail-dkms and lowtail-tools, in out/deb/
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@$(IN_ROOT) virtme/deb.sh
+
 install: ## modules, modprobe.d and modules-load.d snippets for KDIR=/lib/modules/$(uname -r)/build
 	@virtme/install.sh install "$(KDIR)" "$(DESTDIR)"
 
@@ -132,5 +137,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt \
+.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb \
 	install uninstall clean distclean help
