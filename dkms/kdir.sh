@@ -11,7 +11,7 @@
 
 set -euo pipefail
 
-kver=$1 headers=$(readlink -f "$2")
+kver=$1 headers=$(readlink -m "$2")
 here=$(cd "$(dirname "$0")/.." && pwd -P)
 cache=/var/cache/lowtail-dkms
 kdir=$cache/$kver
@@ -33,6 +33,8 @@ fi
 
 # Value of a string option, without its quotes.
 option() { sed -n "s/^$1=//p" "$headers/include/config/auto.conf" | tr -d '"'; }
+
+[ "$(option CONFIG_RUST)" = y ] || die "it was built without Rust (CONFIG_RUST); Debian's are built with it since Linux 7.0"
 
 # 7.3 of 7.3.4+deb13-amd64.
 series=$(echo "$kver" | grep -oE '^[0-9]+\.[0-9]+')
