@@ -117,6 +117,11 @@ deb: ## lowtail-dkms and lowtail-tools, in out/deb/
 	@virtme/programs.sh
 	@$(IN_ROOT) virtme/deb.sh
 
+test-deb: ## the packages on a Debian of their own: install, boot, upgrade the kernel, signatures, purge (some 15 min)
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@virtme/test-deb.sh
+
 install: ## modules, modprobe.d and modules-load.d snippets for KDIR=/lib/modules/$(uname -r)/build
 	@virtme/install.sh install "$(KDIR)" "$(DESTDIR)"
 
@@ -137,5 +142,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb \
+.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb test-deb \
 	install uninstall clean distclean help
