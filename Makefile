@@ -110,8 +110,6 @@ fmt: ## format all Rust as the lints want it
 
 ##@ On a machine of your own
 
-# DESTDIR= is for packagers.  Nothing is loaded: that is for the machine's owner to decide.
-
 deb: ## lowtail-dkms and lowtail-tools, in out/deb/
 	@virtme/setup.sh
 	@virtme/programs.sh
@@ -122,7 +120,9 @@ test-deb: ## the packages on a Debian of their own: install, boot, upgrade the k
 	@virtme/programs.sh
 	@virtme/test-deb.sh
 
-install: ## modules, modprobe.d and modules-load.d snippets for KDIR=/lib/modules/$(uname -r)/build
+# DESTDIR= is for packagers.  Nothing is loaded: that is for the machine's owner to decide.
+
+install: ## modules and settings (as comments) for KDIR=/lib/modules/$(uname -r)/build, after make modules
 	@virtme/install.sh install "$(KDIR)" "$(DESTDIR)"
 
 uninstall: ## the same, undone
