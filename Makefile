@@ -88,6 +88,16 @@ kselftest: ## the kselftests in a guest (TESTS="one two")
 matrix: ## every kernel we name (KERNELS="7.3-arm64 7.2-amd64" some), every suite it can run: one table
 	@virtme/matrix.sh $(KERNELS)
 
+stress: ## the stress test in a guest: two rounds (SEED=…)
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@SEED="$(SEED)" virtme/stress.sh test
+
+soak: ## the same, round after round with new seeds (MINUTES=10, SEED=…)
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@SEED="$(SEED)" virtme/stress.sh soak "$(or $(MINUTES),10)"
+
 host-test: ## unit and property tests of the pure code, on the host
 	@virtme/setup.sh
 	@virtme/programs.sh
@@ -142,5 +152,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb test-deb \
+.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help
