@@ -9,6 +9,7 @@ import errno
 import os
 import platform
 import re
+import statistics
 import time
 
 import ktap
@@ -101,6 +102,11 @@ def nothing_registered(when):
         raise AssertionError(f"{when}: still there: {', '.join(found)}")
 
 
+#: Of processes' address spaces: how many of those there are is no matter of a network module.
+USER = ("vm_area_struct", "anon_vma", "anon_vma_chain", "maple_node", "vmap_area", "mm_struct", "names_cache",
+        "pid", "task_struct", "filp", "page->ptl")
+
+
 class Memory:
     """What the kernel has allocated, after it has given back what it can: the least and the most of some
     looks, because what waits for RCU, or lies on a CPU's own list, comes and goes and a leak stays.
@@ -124,7 +130,8 @@ class Memory:
         seen = {}
         for line in text("/proc/slabinfo").splitlines()[2:]:
             name, active, _, size = line.split()[:4]
-            seen[name], self.sizes[name] = int(active), f"objects of {size} bytes"
+            if name not in USER:
+                seen[name], self.sizes[name] = int(active), f"objects of {size} bytes"
         for name, kilobytes in re.findall(r"^(Percpu|VmallocUsed): +(\d+) kB", text("/proc/meminfo"), re.M):
             seen[name], self.sizes[name] = int(kilobytes), "kB"
         return seen
@@ -137,6 +144,17 @@ class Memory:
             if growth > (kilobytes if self.sizes[name] == "kB" else objects):
                 more.append(f"{name} by {growth} {self.sizes[name]}")
         return more
+
+
+def steady_growth(looks, each, kilobytes):
+    """What grew by so many objects or kB from one look to the next, by the median of the steps: SLUB's own
+    sheaves come and go by a few dozen at a time, a leak in a loop adds the same at every step."""
+    more = []
+    for name in looks[-1].least:
+        steps = [b.least.get(name, 0) - a.least.get(name, 0) for a, b in zip(looks, looks[1:])]
+        if statistics.median(steps) >= (kilobytes if looks[-1].sizes[name] == "kB" else each):
+            more.append(f"{name} by {steps} {looks[-1].sizes[name]}")
+    return more
 
 
 def cycle():

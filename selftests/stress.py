@@ -350,20 +350,20 @@ def one_round(seed, tls):
 
 
 def load_cycles(times):
-    """Loads and unloads, and the memory that they took: nothing may be left of each one. A leak of one
-    object a cycle is `times` objects in some cache."""
+    """Loads and unloads in five batches, and what each of them left: a leak of one object at each load, or
+    of a page, is seen as a step at each batch."""
     log, began = Log(), time.monotonic()
     churn.cycles(2)
-    before = churn.Memory()
-    for done in range(0, times, 25):
-        churn.cycles(min(25, times - done))
+    batch, looks = max(1, times // 5), [churn.Memory(2)]
+    for _ in range(5):
+        churn.cycles(batch)
         log.look()
+        looks.append(churn.Memory(2))
     os.close(log.fd)
-    tally["loads and unloads"] += 2 * (times + 2)
-    ktap.note(f"{times} loads and unloads of both: {time.monotonic() - began:.1f} s")
-    # 4 kB: a page of module memory, or of per-CPU counters, each time.
-    ktap.equal(churn.Memory().grown(before, times * 3 // 4, 4 * times * 3 // 4), [],
-               f"what grew in {times} loads and unloads")
+    tally["loads and unloads"] += 2 * (5 * batch + 2)
+    ktap.note(f"{5 * batch} loads and unloads of both: {time.monotonic() - began:.1f} s")
+    ktap.equal(churn.steady_growth(looks, batch * 4 / 5, 4 * batch * 4 / 5), [],
+               f"what grew from batch to batch, each of {batch} loads and unloads")
 
 
 def summary():
