@@ -147,12 +147,14 @@ class Memory:
 
 
 def steady_growth(looks, each, kilobytes):
-    """What grew by so many objects or kB from one look to the next, by the median of the steps: SLUB's own
-    sheaves come and go by a few dozen at a time, a leak in a loop adds the same at every step."""
+    """What grew by so many objects or kB from one look to the next, by the median of the steps and by their
+    sum: SLUB's own sheaves come and go by a few dozen at a time, dentries go up and down, a leak in a loop
+    adds the same at every step."""
     more = []
     for name in looks[-1].least:
         steps = [b.least.get(name, 0) - a.least.get(name, 0) for a, b in zip(looks, looks[1:])]
-        if statistics.median(steps) >= (kilobytes if looks[-1].sizes[name] == "kB" else each):
+        least = kilobytes if looks[-1].sizes[name] == "kB" else each
+        if statistics.median(steps) >= least and sum(steps) >= least * len(steps):
             more.append(f"{name} by {steps} {looks[-1].sizes[name]}")
     return more
 

@@ -354,7 +354,7 @@ def load_cycles(times):
     of a page, is seen as a step at each batch."""
     log, began = Log(), time.monotonic()
     churn.cycles(2)
-    batch, looks = max(1, times // 5), [churn.Memory(2)]
+    batch, looks = max(5, times // 5), [churn.Memory(2)]
     for _ in range(5):
         churn.cycles(batch)
         log.look()
