@@ -37,6 +37,8 @@ class Space:
         self.name = name
         run("ip", "netns", "add", name)
         self.fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
+        # A socket that was closed, and whose peer has gone, holds its algorithm for minutes otherwise.
+        self.write("net.ipv4.tcp_orphan_retries", 1)
 
     @contextlib.contextmanager
     def inside(self):
