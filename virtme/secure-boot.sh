@@ -8,7 +8,7 @@
 # firmware KERNEL: the firmware's variables and a boot disk in out/deb/, and modules that must be refused in $SHARE.
 firmware() {
 	in_machine "$MACHINE" bash -euc '
-		cd /root/debs
+		cd /srv/debs
 		apt-get -qy download shim-signed grub-efi-amd64-signed
 		openssl x509 -inform DER -in /var/lib/dkms/mok.pub -out mok.pem
 		openssl req -new -x509 -nodes -subj "/CN=nobody knows me" -newkey rsa:2048 -keyout other.key -outform DER -out other.pub 2>/dev/null
@@ -17,9 +17,9 @@ firmware() {
 		length=$((0x$(tail -c 32 signed.ko | head -c 4 | od -An -tx1 | tr -d " \n")))
 		head -c $(($(stat -c %s signed.ko) - 40 - length)) signed.ko >unsigned.ko
 		"/usr/lib/linux-kbuild-${1%-*}/scripts/sign-file" sha256 other.key other.pub unsigned.ko other-key.ko' bash "$1"
-	mv "$MACHINE"/root/debs/{unsigned,other-key}.ko "$SHARE/"
+	mv "$MACHINE"/srv/debs/{unsigned,other-key}.ko "$SHARE/"
 	"$TOP/virtme/enter.sh" -b "$MACHINE:/mnt" -- bash -euc '
-		for deb in /mnt/root/debs/{shim,grub}-*.deb; do dpkg-deb -x "$deb" /tmp/efi; done
+		for deb in /mnt/srv/debs/{shim,grub}-*.deb; do dpkg-deb -x "$deb" /tmp/efi; done
 		cat >/tmp/grub.cfg <<-END
 			linux /vmlinuz $2
 			initrd /initrd.img
@@ -36,7 +36,7 @@ firmware() {
 		mcopy -i out/deb/boot.img "/mnt/boot/vmlinuz-$1" ::/vmlinuz
 		mcopy -i out/deb/boot.img "/mnt/boot/initrd.img-$1" ::/initrd.img
 		virt-fw-vars -i /usr/share/OVMF/OVMF_VARS_4M.ms.fd -o out/deb/vars.fd \
-			--add-mok "$(cat /proc/sys/kernel/random/uuid)" /mnt/root/debs/mok.pem' \
+			--add-mok "$(cat /proc/sys/kernel/random/uuid)" /mnt/srv/debs/mok.pem' \
 		bash "$1" "$(kernel_arguments enrolled "$1")"
 }
 

@@ -66,7 +66,7 @@ installed_for() { status_of "$1" | grep -E '^lowtail/.*: installed$'; }
 # The source of the older kernel goes when apt's autoremove finds it.
 reinstalls() {
 	apt_in "$MACHINE" purge "linux-source-$(echo "$OLD" | cut -d. -f1,2)"
-	in_machine "$MACHINE" sh -c 'exec apt-get -qy install --reinstall /root/debs/lowtail-dkms_*.deb'
+	in_machine "$MACHINE" sh -c 'exec apt-get -qy install --reinstall /srv/debs/lowtail-dkms_*.deb'
 	installed_for "$OLD"
 	installed_for "$NEW"
 }
@@ -180,12 +180,12 @@ base=$(base_of "$OLD" "$(deb_version "$OLD")")
 	"the machine could not be made from $(mirror_name)" "$(mirror_remedy)" make_base "$base" "$OLD" "$(deb_version "$OLD")"
 rm -rf --one-file-system "$MACHINE" "$SHARE"
 cp -a --reflink=auto "$base" "$MACHINE"
-mkdir -p "$SHARE" "$MACHINE/root/debs"
-cp "$TOP"/out/deb/*.deb "$MACHINE/root/debs/"
+mkdir -p "$SHARE" "$MACHINE/srv/debs"
+cp "$TOP"/out/deb/*.deb "$MACHINE/srv/debs/"
 
 say "installing on $OLD"
 check "the packages install on $SUITE with $OLD" \
-	in_machine "$MACHINE" sh -c 'exec apt-get -qy -o APT::Keep-Downloaded-Packages=true --no-install-recommends install /root/debs/*.deb'
+	in_machine "$MACHINE" sh -c 'exec apt-get -qy -o APT::Keep-Downloaded-Packages=true --no-install-recommends install /srv/debs/*.deb'
 # Nothing to look at otherwise.
 [ "$failed" = 0 ] || exit 1
 check "DKMS built and installed for $OLD" installed_for "$OLD"
