@@ -74,7 +74,7 @@ report: ## out/report.html and out/*.svg from the records in out/
 	@$(MAKE) programs
 	@$(IN_ROOT) sh -c '$(RELEASE)/report out >/dev/null && $(RELEASE)/report --html out'
 
-compare: ## what differs between the records of two runs (A=folder B=folder): 0 nothing, 1 something
+compare: ## what differs between the records of two runs (A=folder B=folder); virtme/compare.sh A B has a status too
 	@virtme/compare.sh "$(A)" "$(B)"
 
 bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
