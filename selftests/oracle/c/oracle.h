@@ -146,6 +146,8 @@ struct tcp_sock *oracle_new(void);
 void oracle_delete(struct tcp_sock *tp);
 /* Makes @to like @from, but for the operations and their data. */
 void oracle_copy(struct tcp_sock *to, const struct tcp_sock *from);
+/* Whether the numbers of a copy are the original's, also where they look like an address in it. */
+bool oracle_copies_numbers(void);
 /* The first number in which the two differ, from @from on; -1 when there is none. */
 int oracle_differ(struct tcp_sock *a, struct tcp_sock *b, int from);
 const char *oracle_name(int number);
