@@ -137,11 +137,11 @@ signed() {
 		if verify /tmp/content; then exit 1; fi' bash "$ko"
 }
 
-# Whatever is named like us, and what modprobe's indexes know.
+# Whatever is named like us (but for the packages that this test put there), and what modprobe's indexes know.
 left_behind() {
 	(
 		cd "$MACHINE"
-		find . -xdev \( -path ./var/log -o -path ./root -o -path ./tmp \) -prune -o \
+		find . -xdev \( -path ./var/log -o -path ./srv/debs -o -path ./tmp \) -prune -o \
 			\( -iname '*lowtail*' -o -name '*dctcp_floor*' -o -name '*autocork_policy*' \) -print
 		find ./usr/lib/modules/*/updates ./var/lib/dkms/* -maxdepth 0 -type d 2>/dev/null || :
 		grep -laE 'dctcp_floor|autocork_policy' ./usr/lib/modules/*/modules.* || :
