@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 # For messages, and for the scripts that measure time from when the command was typed.
 export LOWTAIL_GOAL := $(firstword $(MAKECMDGOALS))
 export LOWTAIL_T0 := $(shell date +%s)
-export KVER UPDATE V
+export KVER UPDATE V KERNEL
 
 SCENARIOS ?=
 TESTS ?=
@@ -80,7 +80,7 @@ compare: ## what differs between the records of two runs (A=folder B=folder); vi
 bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
 	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 trace T1 incast T2 T3 T0 T0-slow cost ack"
 
-kselftest: ## the kselftests in a guest (TESTS="one two")
+kselftest: ## the kselftests in a guest (TESTS="one two"; KERNEL=debug on a kernel with detectors, built once)
 	@virtme/setup.sh
 	@$(MAKE) modules programs
 	@virtme/kselftest.sh $(TESTS)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Beside our hook on tcp_push(): a kprobe, the function tracer and, where there is bpftrace, a BPF
+# Beside our hook on tcp_push(): a kprobe, the function tracer and, where there are bpftrace and BTF, a BPF
 # program at its entry (fentry), put there before and after it and taken away before and after it, and
 # ftrace turned off under it (C26). All of them must go on working, the hook included; when the hook is
 # not in effect, what the module says about it is looked at. A livepatch is livepatch.py's.
@@ -208,7 +208,7 @@ coproc exec ip netns exec "$ns" "$here/endpoints.py" traffic reno
 defer kill "$COPROC_PID"
 read -r -t 60 _ <&"${COPROC[0]}" || skip_all "python3 does not start"
 bpf=()
-if command -v bpftrace >/dev/null; then
+if command -v bpftrace >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	bpf=("a BPF program at the entry of tcp_push (fentry), before and after the hook:fentry")
 fi
 inactive=()

@@ -18,9 +18,11 @@ import modules
 FINIT_MODULE, DELETE_MODULE = {"x86_64": (313, 176), "aarch64": (273, 106)}[platform.machine()]
 FLOOR, HOOK = "tcp_dctcp_floor", "autocork_policy"
 TRACING = "/sys/kernel/tracing"
+PROC = {FLOOR: "tcp_dctcp_floor", HOOK: "tcp_autocork_policy"}
 SYSCTLS = ("tcp_autocork_policy", "tcp_available_autocork_policy", "tcp_autocork_deadline_us",
            "tcp_splice_nodelay")
 FAILSLAB = "/sys/kernel/debug/failslab"
+PAGES = "/sys/kernel/debug/fail_page_alloc"
 FAIL_NTH = "/proc/thread-self/fail-nth"
 MANY = 1 << 20
 
@@ -85,14 +87,15 @@ def registered(name):
     found = [p for p in (f"/sys/module/{name}",) if os.path.exists(p)]
     if re.search(f"^{name} ", text("/proc/modules"), re.M):
         found.append("/proc/modules")
+    places = [f"/proc/thread-self/net/{PROC[name]}", f"{TRACING}/events/{name}"]
     if name == FLOOR:
         known = text("/proc/sys/net/ipv4/tcp_available_congestion_control").split()
-        return found + [a for a in known if a.startswith("dctcp_floor") or a.startswith("dctcpfloor")]
-    places = [f"/proc/sys/net/ipv4/{s}" for s in SYSCTLS]
-    places += ["/proc/thread-self/net/tcp_autocork_policy", f"{TRACING}/events/autocork_policy"]
-    found += [p for p in places if os.path.exists(p)]
-    hooked = text(f"{TRACING}/enabled_functions")
-    return found + [line for line in hooked.splitlines() if line.split()[0] in ("tcp_push", "tcp_pace_kick")]
+        found += [a for a in known if a.startswith("dctcp_floor") or a.startswith("dctcpfloor")]
+    else:
+        places += [f"/proc/sys/net/ipv4/{s}" for s in SYSCTLS]
+        hooked = text(f"{TRACING}/enabled_functions")
+        found += [line for line in hooked.splitlines() if line.split()[0] in ("tcp_push", "tcp_pace_kick")]
+    return found + [p for p in places if os.path.exists(p)]
 
 
 def nothing_registered(when):
@@ -174,17 +177,27 @@ def cycles(times):
     nothing_registered(f"after {times} loads and unloads")
 
 
-def need_failslab():
-    """Allocation failures by number, in this thread alone."""
+@contextlib.contextmanager
+def failslab():
+    """Allocations by number, in this thread alone, can be made to fail while it lasts: those that may sleep too, and
+    single pages. Then every setting is what it was."""
     if not os.path.exists(FAILSLAB) and not os.path.ismount("/sys/kernel/debug"):
         os.system("mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null")
     if not (os.path.exists(FAILSLAB) and os.path.exists(FAIL_NTH)):
         raise ktap.Skip("this kernel has no failslab (CONFIG_FAILSLAB, CONFIG_FAULT_INJECTION_DEBUG_FS)")
-    write(f"{FAILSLAB}/ignore-gfp-wait", "N")
-    write(f"{FAILSLAB}/verbose", 0)
-    for other in ("fail_page_alloc", "fail_usercopy", "fail_futex"):
-        if os.path.exists(f"/sys/kernel/debug/{other}"):
-            write(f"/sys/kernel/debug/{other}/verbose", 0)
+    # Each failure counts down `times`.
+    wanted = {f"{place}/{name}": value for place in (FAILSLAB, PAGES) for name, value in
+              (("ignore-gfp-wait", "N"), ("ignore-gfp-highmem", "N"), ("min-order", 0), ("times", -1))}
+    wanted |= {f"/sys/kernel/debug/{place}/verbose": 0 for place in os.listdir("/sys/kernel/debug")
+               if place.startswith("fail")}
+    before = {path: text(path).strip() for path in wanted if os.path.exists(path)}
+    for path in before:
+        write(path, wanted[path])
+    try:
+        yield
+    finally:
+        for path, value in before.items():
+            write(path, value)
 
 
 class Failing:
@@ -259,12 +272,17 @@ def namespace_failing(nth):
     return True
 
 
+def chosen_of(generator, total, most, first=1):
+    """So many numbers from `first` to `total`: all where there are no more, else by choice of the generator."""
+    return sorted(generator.sample(range(first, total + 1), min(most, total + 1 - first)))
+
+
 def failures_at_load(name, generator, most):
-    """Loads it with one allocation failing at a time, `most` of them by choice of the generator: each
-    failed load leaves nothing, and the next one works. How many failed, of how many."""
+    """Loads it with one allocation failing at a time, at most `most` of them: each failed load leaves
+    nothing, and the next one works. How many failed, of how many."""
     total = allocations(lambda: load(name))
     unload(name)
-    chosen = generator.sample(range(1, total + 1), min(most, total))
+    chosen = chosen_of(generator, total, most)
     failed = sum(not load_failing(name, nth) for nth in chosen)
     load(name)
     unload(name)
@@ -280,8 +298,7 @@ def failures_at_namespaces(generator, most):
     load(HOOK)
     try:
         total = allocations(new_namespace)
-        first = max(1, min(without, total - 60))
-        chosen = generator.sample(range(first, total + 1), min(most, total + 1 - first))
+        chosen = chosen_of(generator, total, most, first=max(1, min(without, total - 60)))
         failed = sum(not namespace_failing(nth) for nth in chosen)
         new_namespace()
     finally:

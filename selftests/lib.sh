@@ -12,12 +12,6 @@ KSFT_SKIP=4
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 me=$(basename -- "$0")
 
-# As in ktap.py. Taints are no complaint: the modules come from outside the tree.
-complaints='BUG:|WARNING:|Oops|general protection|Kernel panic|cut here|possible circular'
-complaints="$complaints|possible recursive|INFO: task .* blocked|rcu.*(stall|starved)|soft lockup"
-complaints="$complaints|hard LOCKUP|refcount_t:|page allocation failure|UBSAN|KASAN"
-complaints="$complaints|scheduling while atomic|panicked at"
-
 deferred=()
 
 # defer COMMAND…: done at the end, the last first.
@@ -53,7 +47,7 @@ need() {
 module_file() {
 	local place built
 	built=$here/../out/kbuild/$(uname -r)
-	for place in "${LOWTAIL_KO:-}" "$here/.." "$built" "$built-faults" "$built-beside"; do
+	for place in "${LOWTAIL_KO:-}" "$here/.." "$built" "$built"-{faults,beside,detectors}; do
 		if [ -n "$place" ] && [ -e "$place/$1.ko" ]; then
 			echo "$place/$1.ko"
 			return
@@ -129,11 +123,26 @@ wait_for() {
 }
 
 no_complaints() {
-	local log
-	log=$(dmesg)
+	local log rc
+	log=$(mktemp)
+	dmesg >"$log"
 	# Without the mark the log has overflowed, and all of it is ours.
-	case $log in *"$mark"*) log=${log##*"$mark"} ;; esac
-	! grep -E "$complaints" <<<"$log"
+	! grep -qF "$mark" "$log" || sed -i "1,/$mark/d" "$log"
+	"$here/complaints.sh" <"$log"
+	rc=$?
+	rm -f "$log"
+	return "$rc"
+}
+
+# leaked FILE: what kmemleak thinks is leaked goes there. It reports what is older than 5 s, and what
+# changed since its last look only at the next.
+leaked() {
+	local i
+	for i in 1 2; do
+		sleep 6
+		echo scan >/sys/kernel/debug/kmemleak
+	done
+	cat /sys/kernel/debug/kmemleak >"$1"
 }
 
 # run_cases NAME:FUNCTION…: the whole of a test, to its exit status.

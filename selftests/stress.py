@@ -98,19 +98,18 @@ class Log:
 
     def look(self):
         """Fails on a complaint, and on what was overwritten before it could be read."""
-        complaints = []
+        lines, complaints = [], []
         while True:
             try:
-                line = os.read(self.fd, 8192).decode(errors="replace").split("\n", 1)[0]
+                lines.append(os.read(self.fd, 8192).decode(errors="replace").split("\n", 1)[0].split(";", 1)[-1])
             except BlockingIOError:
                 break
             except OSError as error:
                 if error.errno != errno.EPIPE:
                     raise
                 complaints.append("the log was overwritten unread")
-                continue
-            if ktap.COMPLAINTS.search(line):
-                complaints.append(line.split(";", 1)[-1])
+        if lines:
+            complaints += ktap.complaints(lines)
         tally["complaints"] += len(complaints)
         if complaints:
             raise AssertionError(f"the kernel complained: {'; '.join(complaints[:5])}")
@@ -376,21 +375,21 @@ def summary():
 
 def allocation_failures(seed, most):
     """Allocations fail at load and where namespaces are made."""
-    churn.need_failslab()
     generator, log = random.Random(seed), Log()
     others = [churn.held_namespace() for _ in range(2)]
     try:
-        for name in (churn.FLOOR, churn.HOOK):
-            failed, tried, total = churn.failures_at_load(name, generator, most)
-            ktap.note(f"{name}: {failed} of {tried} loads failed, by allocations out of {total}")
-            tally["loads that failed"] += failed
+        with churn.failslab():
+            for name in (churn.FLOOR, churn.HOOK):
+                failed, tried, total = churn.failures_at_load(name, generator, most)
+                ktap.note(f"{name}: {failed} of {tried} loads failed, by allocations out of {total}")
+                tally["loads that failed"] += failed
+                if not failed:
+                    raise ktap.Void("no load failed")
+            failed, tried, total = churn.failures_at_namespaces(generator, most)
+            ktap.note(f"{failed} of {tried} namespaces were not made, by allocations out of {total}")
+            tally["namespaces that failed"] += failed
             if not failed:
-                raise ktap.Void("no load failed")
-        failed, tried, total = churn.failures_at_namespaces(generator, most)
-        ktap.note(f"{failed} of {tried} namespaces were not made, by allocations out of {total}")
-        tally["namespaces that failed"] += failed
-        if not failed:
-            raise ktap.Void("every namespace was made")
+                raise ktap.Void("every namespace was made")
     finally:
         for fd in others:
             os.close(fd)

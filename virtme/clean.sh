@@ -22,7 +22,7 @@ build() {
 	# The names that Kbuild makes, and only where it makes them.
 	find "$TOP" -maxdepth 1 -type f \( -name '*.ko' -o -name '*.o' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
 		-o -name Module.symvers -o -name modules.order \) -delete
-	for f in rust selftests/faults selftests/beside; do
+	for f in rust selftests/{faults,beside,detectors,layouts}; do
 		[ ! -d "$TOP/$f" ] || find "$TOP/$f" -type f \( -name '*.ko' -o -name '*.o' -o -name '*.s' -o -name '.*.cmd' -o -name '.*.d' \
 			-o -name '*.mod' -o -name '*.mod.c' -o -name '*_generated.rs' -o -name modules.order -o -name Module.symvers \) -delete
 	done

@@ -56,6 +56,8 @@ while getopts wpm:b: opt; do
 done
 shift $((OPTIND - 1))
 
+kver=$(kernel_chosen)
+! is_built "$kver" || mkdir -p "$root/usr/lib/modules/$kver" "$root$(kdir_of "$kver")"
 mount --bind "$root" "$root"
 [ -n "$writable" ] || mount -o remount,bind,ro "$root"
 if [ -n "$own_pids" ]; then
@@ -70,6 +72,13 @@ mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount --bind "$TOP" "$root/lowtail"
 mount --bind "$CACHE/src" "$root/usr/src/lowtail/src"
 mount --bind "$CACHE/cargo" "$root/opt/cargo"
+# A kernel of our own is no part of the root, and as little to be changed.
+if is_built "$kver"; then
+	for b in "modules:/usr/lib/modules/$kver" "kdir:$(kdir_of "$kver")"; do
+		mount --bind "$(built_dir "$kver")/${b%%:*}" "$root${b#*:}"
+		mount -o remount,bind,ro "$root${b#*:}"
+	done
+fi
 # Names and certificates are the host's as they are now: a site's proxy may sign with an authority of its own.
 for f in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 	if [ -s "$f" ] && [ -e "$root$f" ]; then
@@ -110,7 +119,6 @@ while IFS= read -r v; do
 done < <(compgen -e)
 
 # What the scripts inside ask for: the kernel under test, its source, and our modules for it.
-kver=$(kernel_chosen)
 if kernel_ready "$kver"; then
 	env+=("KVER=$kver" "KSRC=$(source_of "$kver")" "MOD_DIR=/lowtail/out/kbuild/$kver")
 fi

@@ -10,7 +10,7 @@
 
 need_root
 lock_setup
-kver=$(kernel_chosen)
+kver=$(kernel_stock)
 kernel_ready "$kver" || die "there is no kernel '$kver' in the root yet" "make setup"
 kdir_ready "$kver" && exit 0
 

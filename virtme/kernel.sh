@@ -80,7 +80,7 @@ downloaded() {
 # What is there already needs no index, hence no network.
 choose() {
 	local kver
-	kver=$(kernel_chosen)
+	kver=$(kernel_stock)
 	[ -z "${UPDATE:-}" ] || [ -n "${KVER:-}" ] || kver=
 	if ! kernel_ready "$kver" && ! downloaded "${kver:-none}"; then
 		logged index "package index of $SUITE-backports" \

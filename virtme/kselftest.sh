@@ -5,19 +5,33 @@
 #
 # One boot runs them all.  A test that takes the guest down with it fails, and the rest get one more boot: a result that
 # is not there is a failure, never a pass.  Each test has the time that selftests/settings gives (`timeout=`), and one
-# after which the kernel complained is failed whatever it said itself.
+# after which the kernel complained is failed whatever it said itself.  What it complained about is in boot-N.complaints,
+# a file a boot, by the test that ran; an empty one is a boot without complaints.
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 out=$TOP/out/kselftest
 timeout=$(sed -n 's/^timeout=//p' "$TOP/selftests/settings" 2>/dev/null || :)
 timeout=${timeout:-120}
+# A kernel with detectors takes some times as long for everything.
+[ -z "${KERNEL:-}" ] || timeout=$((timeout * 4))
+
+# complaints NAME: the complaints of the log on standard input, told, and kept for the boot. True if there are any.
+complaints() {
+	local found
+	if found=$(./complaints.sh); then return 1; fi
+	printf '%s\n' "$found" | sed "s/^/$1: /" | tee -a "$log" | sed 's/^/# the kernel: /'
+}
 
 guest() {
-	local t rc
+	local t rc boot=1 log
 	# A test that fails is a result, not an error of this script.
 	set +e
 	cd /lowtail/selftests || exit 125
+	while [ -e "$out/boot-$boot.complaints" ]; do boot=$((boot + 1)); done
+	log=$out/boot-$boot.complaints
+	: >"$log"
+	dmesg | complaints "before the tests"
 	for t; do
 		# A second boot goes on where the first one ended.
 		[ ! -e "$out/$t.rc" ] || continue
@@ -28,13 +42,9 @@ guest() {
 		rc=${PIPESTATUS[0]}
 		[ "$rc" != 124 ] || echo "# still running after $timeout s" | tee -a "$out/$t.tap"
 		dmesg | sed -n "/lowtail: kselftest ${t//./\\.}\$/,\$p" >"$out/$t.dmesg"
-		if grep -E 'BUG:|WARNING:|Oops|cut here|general protection|panicked at|stall|refcount_t:|UBSAN|KASAN' "$out/$t.dmesg" \
-			>"$out/$t.complaints"; then
-			sed 's/^/# the kernel: /' "$out/$t.complaints"
-			[ "$rc" != 0 ] || rc=1
-		else
-			rm -f "$out/$t.complaints"
-		fi
+		# Without the mark the log has overflowed, and all of it is this test's.
+		[ -s "$out/$t.dmesg" ] || dmesg >"$out/$t.dmesg"
+		if complaints "$t" <"$out/$t.dmesg" && [ "$rc" = 0 ]; then rc=1; fi
 		echo "$rc" >"$out/$t.rc.tmp"
 		sync -f "$out/$t.rc.tmp"
 		mv "$out/$t.rc.tmp" "$out/$t.rc"
@@ -96,16 +106,17 @@ if [ -e "$TOP/selftests/faults/build.sh" ]; then
 fi
 
 # A comparison that some tests make where it is there.
-if [[ " ${tests[*]} " =~ " floor.py "|" fallback.py " ]]; then
+if [[ " ${tests[*]} " =~ " floor.py "|" fallback.py " ]] && kernel_has "$(kernel_chosen)" CONFIG_DEBUG_INFO_BTF; then
 	logged bpf "the kernel's DCTCP in BPF" "bpf_dctcp did not build" "read the lines above" "$TOP/selftests/bpf_dctcp.sh"
 fi
 
 mkdir -p "$out"
-for t in "${tests[@]}"; do rm -f "$out/$t".{started,tap,rc,dmesg,complaints}; done
+rm -f "$out"/boot*.complaints
+for t in "${tests[@]}"; do rm -f "$out/$t".{started,tap,rc,dmesg}; done
 left=("${tests[@]}")
 for boot in 1 2; do
 	"$TOP/virtme/boot.sh" -t $((180 + timeout * ${#left[@]})) -- \
-		bash virtme/kselftest.sh --guest /lowtail/out/kselftest "${left[@]}" || :
+		env KERNEL="${KERNEL:-}" bash virtme/kselftest.sh --guest /lowtail/out/kselftest "${left[@]}" || :
 	next=()
 	for t in "${left[@]}"; do
 		[ -e "$out/$t.rc" ] || next+=("$t")
@@ -126,5 +137,9 @@ for t in "${tests[@]}"; do
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	[ "$f" = 0 ] || say "kselftest $t: $f failed (out/kselftest/$t.tap)"
 done
+if grep -q '^before the tests: ' "$out"/boot-*.complaints 2>/dev/null; then
+	failed=$((failed + 1))
+	say "kselftest: the kernel complained before any test ran (out/kselftest/boot-*.complaints)"
+fi
 echo "kselftest: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

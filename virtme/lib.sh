@@ -142,7 +142,7 @@ CHOICE=$CACHE/kver
 
 # The kernel that set-up chose: KVER when given, else what an earlier run chose.  A second run must
 # not move to another kernel because the mirror got a newer one; `make setup UPDATE=1` does.
-kernel_chosen() {
+kernel_stock() {
 	if [ -n "${KVER:-}" ]; then
 		if [ ! -e "$ROOT/usr/lib/lowtail/kernel-$KVER" ] && [ -e "$CHOICE-$KVER" ]; then
 			cat "$CHOICE-$KVER"
@@ -154,10 +154,68 @@ kernel_chosen() {
 	fi
 }
 
+# config_lines NAME: the options of the kernel that KERNEL=NAME asks for.
+config_lines() {
+	sed -n 's/[[:space:]]*$//; /^CONFIG_.*=/p; /^# CONFIG_.* is not set$/p' "$TOP/virtme/guest.config" "$TOP/virtme/$1.config"
+}
+
+# Compilers of the kernels built here.  For one with KASAN, CONFIG_RUST wants clang (init/Kconfig).
+# shellcheck disable=SC2034 # used by those who source this
+BUILT_CC=(LLVM=1)
+
+# What builds them, as the root has it: other versions make another kernel, a longer list of packages does not.
+toolchain() {
+	awk '/^Package: / { p = $2 } /^Version: / && p ~ /^(clang|lld|llvm)-[0-9]+$|^(rustc|rust-src|bindgen|pahole)$/ { print p, $2 }' \
+		"$ROOT/var/lib/dpkg/status" | sort
+}
+
+# 7.3.4 of 7.3.4+deb13-amd64
+version_number() { echo "${1%%[+-]*}"; }
+
+# The kernel under test, by its release: the stock one, or with KERNEL=NAME one of ours from the same source.
+kernel_chosen() {
+	local base
+	base=$(kernel_stock)
+	if [ -z "${KERNEL:-}" ] || [ -z "$base" ] || ! root_ready; then
+		echo "$base"
+		return
+	fi
+	[[ $KERNEL =~ ^[a-z0-9]+$ && $KERNEL != guest && -e $TOP/virtme/$KERNEL.config ]] ||
+		die "there is no kernel '$KERNEL'" "choose of: $(cd "$TOP/virtme" && echo *.config | sed 's/guest\.config//; s/\.config//g')"
+	echo "$(version_number "$base")-$KERNEL-$({
+		echo "format 2 $base ${BUILT_CC[*]}"
+		toolchain
+		config_lines "$KERNEL"
+	} | short_hash)"
+}
+
+# Kernels of our own lie beside the roots, since these are made anew when the list of packages changes: built-RELEASE has
+# its build tree (kdir), what belongs into /usr/lib/modules/RELEASE (modules) and the name of its source.  enter.sh
+# mounts the first two.
+built_dir() { echo "$CACHE/built-$1"; }
+is_built() { [ -n "$1" ] && [ -e "$(built_dir "$1")/complete" ]; }
+
 # Paths as seen inside the root.
 kdir_of() { echo "/usr/src/lowtail/kdir-$1"; }
-source_of() { echo "/usr/src/lowtail/src/$(<"$ROOT/usr/lib/lowtail/kernel-$1")"; }
-kernel_ready() {
-	[ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ] && [ -e "$CACHE/src/$(<"$ROOT/usr/lib/lowtail/kernel-$1")" ]
+source_of() { echo "/usr/src/lowtail/src/$(source_name "$1")"; }
+
+# The name of a kernel's source in $CACHE/src, and the folder that is its /usr/lib/modules/KVER.
+source_name() {
+	if is_built "$1"; then cat "$(built_dir "$1")/source"; else cat "$ROOT/usr/lib/lowtail/kernel-$1"; fi
 }
-kdir_ready() { [ -n "$1" ] && [ -e "$ROOT/usr/lib/lowtail/kdir-$1" ]; }
+modules_of() {
+	if is_built "$1"; then echo "$(built_dir "$1")/modules"; else echo "$ROOT/usr/lib/modules/$1"; fi
+}
+
+kernel_ready() {
+	[ -n "$1" ] && { is_built "$1" || [ -e "$ROOT/usr/lib/lowtail/kernel-$1" ]; } && [ -e "$CACHE/src/$(source_name "$1")" ]
+}
+kdir_ready() { [ -n "$1" ] && { is_built "$1" || [ -e "$ROOT/usr/lib/lowtail/kdir-$1" ]; }; }
+
+# kernel_has KVER OPTION: whether a kernel has that option on, built in or as a module.
+kernel_has() { grep -qE "^$2=[ym]\$" "$(modules_of "$1")/config"; }
+
+# kernel_cc KVER: the compiler that a kernel was built with, and so its modules are.
+kernel_cc() {
+	if kernel_has "$1" CONFIG_CC_IS_CLANG; then echo clang; else echo "$KERNEL_CC"; fi
+}

@@ -48,9 +48,10 @@ build_stock() {
 		shift 3
 		export LOWTAIL_OWN_KDIR=1 CC=$cc
 		virtme/preflight.sh "$kdir" "$kver"
+		[ "$cc" != clang ] || set -- LLVM=1 "$@"
 		make -s -C "$kdir" -j"$(nproc)" M=/lowtail MO="/lowtail/out/kbuild/$kver" CC="$cc" "$@" modules
 		virtme/preflight.sh "$kdir" "$kver" "out/kbuild/$kver"/*.ko >/dev/null' \
-		bash "$(kdir_of "$1")" "$1" "$KERNEL_CC" "${KERNEL_MAKE[@]}" "${make_args[@]}"
+		bash "$(kdir_of "$1")" "$1" "$(kernel_cc "$1")" "${KERNEL_MAKE[@]}" "${make_args[@]}"
 }
 
 # The indexes are made beside the stock modules, which depmod must see below the same folder.
@@ -59,11 +60,11 @@ index_modules() {
 	rm -rf "$dir" "$dir.tmp"
 	mkdir -p "$dir.tmp/kernel" "$dir.tmp/updates"
 	: >"$dir.tmp/vmlinuz"
-	cp "$ROOT/usr/lib/modules/$kver"/modules.{order,builtin,builtin.modinfo} "$dir.tmp/"
+	cp "$(modules_of "$kver")"/modules.{order,builtin,builtin.modinfo} "$dir.tmp/"
 	for name in "${names[@]}"; do
 		cp "$TOP/out/kbuild/$kver/$name.ko" "$dir.tmp/updates/"
 	done
-	"$TOP/virtme/enter.sh" -b "$dir.tmp:/mnt" -b "$ROOT/usr/lib/modules/$kver/kernel:/mnt/kernel" -- sh -ec '
+	"$TOP/virtme/enter.sh" -b "$dir.tmp:/mnt" -b "$(modules_of "$kver")/kernel:/mnt/kernel" -- sh -ec '
 		mkdir -p /tmp/lib/modules
 		ln -s /mnt "/tmp/lib/modules/$1"
 		depmod -b /tmp "$1"' sh "$kver"

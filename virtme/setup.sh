@@ -11,7 +11,7 @@
 ready() {
 	local kver
 	[ -z "${UPDATE:-}" ] || return 1
-	kver=$(kernel_chosen)
+	kver=$(kernel_stock)
 	root_ready && kernel_ready "$kver" && kdir_ready "$kver"
 }
 
@@ -29,10 +29,22 @@ join() {
 	trap - EXIT INT TERM
 }
 
-if ready; then exit 0; fi
+# With KERNEL=NAME one of our own is built, once the stock one is there.
+own_kernel() {
+	[ -z "${KERNEL:-}" ] || "$TOP/virtme/built.sh"
+}
+
+[ -z "${KERNEL:-}" ] || kernel_chosen >/dev/null
+if ready; then
+	own_kernel
+	exit
+fi
 need_root
 lock_setup
-if ready; then exit 0; fi
+if ready; then
+	own_kernel
+	exit
+fi
 need_space
 host_packages
 if root_ready || [ -z "$(mirror)" ]; then
@@ -50,4 +62,5 @@ fi
 beside "$TOP/virtme/programs.sh"
 "$TOP/virtme/kdir.sh"
 join
-say "set-up complete: kernel $(kernel_chosen) in $CACHE"
+say "set-up complete: kernel $(kernel_stock) in $CACHE"
+own_kernel

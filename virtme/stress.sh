@@ -13,9 +13,12 @@ what=${1:-test} minutes=${2:-10}
 logged faults "test-only modules" "the test-only modules did not build" "read the lines above" \
 	"$TOP/selftests/faults/build.sh"
 guest=(env "SEED=${SEED:-}" ${CYCLES:+"CYCLES=$CYCLES"} /lowtail/selftests/stress.py)
+limit=${LOWTAIL_LIMIT:-600}
+# A kernel with detectors takes some times as long for everything.
+[ -z "${KERNEL:-}" ] || limit=$((limit * 4))
 # Beyond its time a soak needs its last round, and the guest its boot.
 case $what in
-test) exec "$TOP/virtme/boot.sh" -t "${LOWTAIL_LIMIT:-600}" -- "${guest[@]}" ;;
-soak) exec "$TOP/virtme/boot.sh" -t $((minutes * 60 + ${LOWTAIL_LIMIT:-600})) -- "${guest[@]}" --minutes "$minutes" ;;
+test) exec "$TOP/virtme/boot.sh" -t "$limit" -- "${guest[@]}" ;;
+soak) exec "$TOP/virtme/boot.sh" -t $((minutes * 60 + limit)) -- "${guest[@]}" --minutes "$minutes" ;;
 *) die "usage: stress.sh test | soak MINUTES" ;;
 esac
