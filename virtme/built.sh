@@ -15,16 +15,17 @@ release=$(kernel_chosen)
 base=$(kernel_stock)
 kernel_ready "$base" || die "there is no kernel '$base' in the root yet" "make setup"
 if is_built "$release"; then exit 0; fi
-# Other set-ups need not wait for a build of ten minutes; another build of the same kernel must.
-exec 6>"$CACHE/built.lock"
+kdir=$(kdir_of "$release")
+built=$(built_dir "$release")
+# Other set-ups need not wait for a build of ten minutes, nor other kernels; another build of the same one must.
+mkdir -p "$built"
+exec 6>"$built/lock"
 if ! flock -n 6; then
-	say "waiting for another build of a kernel, which holds $CACHE/built.lock"
+	say "waiting for another build of $release"
 	flock 6
 fi
 if is_built "$release"; then exit 0; fi
 
-kdir=$(kdir_of "$release")
-built=$(built_dir "$release")
 modules=/usr/lib/modules/$release
 
 # enter CMD…: in the root, with the unfinished tree where the finished one will be, since it remembers its name.
