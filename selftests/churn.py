@@ -36,11 +36,12 @@ def call(number, *arguments):
         raise OSError(error, os.strerror(error))
 
 
-def load(name, parameters=""):
-    """finit_module(2): OSError where the kernel refuses."""
+def load(name, parameters="", failing=contextlib.nullcontext()):
+    """finit_module(2): OSError where the kernel refuses. The call alone is made within `failing`."""
     fd = os.open(modules.file_of(name), os.O_RDONLY | os.O_CLOEXEC)
     try:
-        call(FINIT_MODULE, fd, parameters.encode(), 0)
+        with failing:
+            call(FINIT_MODULE, fd, parameters.encode(), 0)
     finally:
         os.close(fd)
 
@@ -219,17 +220,16 @@ class Failing:
 
 
 def allocations(what):
-    """How many allocations that can fail it makes."""
-    with Failing(MANY) as failing:
-        what()
+    """How many allocations that can fail `what` makes within the context that it is given."""
+    failing = Failing(MANY)
+    what(failing)
     return MANY - failing.left
 
 
 def load_failing(name, nth):
     """Loads a module while its nth allocation fails. True: it was loaded all the same."""
     try:
-        with Failing(nth):
-            load(name)
+        load(name, failing=Failing(nth))
     except OSError as error:
         if registered(name):
             raise AssertionError(f"allocation {nth} of loading {name} failed ({error.strerror}), and left: "
@@ -239,11 +239,12 @@ def load_failing(name, nth):
     return True
 
 
-def new_namespace():
-    """A network namespace, and back; it goes with its last user."""
+def new_namespace(failing=contextlib.nullcontext()):
+    """A network namespace, made within `failing`, and back; it goes with its last user."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        os.unshare(os.CLONE_NEWNET)
+        with failing:
+            os.unshare(os.CLONE_NEWNET)
         if os.path.isdir(f"/sys/module/{HOOK}") and not os.path.exists("/proc/thread-self/net/tcp_autocork_policy"):
             raise AssertionError("a new namespace without /proc/net/tcp_autocork_policy")
     finally:
@@ -265,8 +266,7 @@ def held_namespace():
 def namespace_failing(nth):
     """Makes a namespace while an allocation fails. True: it was made all the same."""
     try:
-        with Failing(nth):
-            new_namespace()
+        new_namespace(Failing(nth))
     except OSError:
         return False
     return True
@@ -280,7 +280,7 @@ def chosen_of(generator, total, most, first=1):
 def failures_at_load(name, generator, most):
     """Loads it with one allocation failing at a time, at most `most` of them: each failed load leaves
     nothing, and the next one works. How many failed, of how many."""
-    total = allocations(lambda: load(name))
+    total = allocations(lambda failing: load(name, failing=failing))
     unload(name)
     chosen = chosen_of(generator, total, most)
     failed = sum(not load_failing(name, nth) for nth in chosen)
