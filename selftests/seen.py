@@ -218,6 +218,19 @@ def listen(command, ready, net):
             tool.kill()
 
 
+def attached(end):
+    """Waits until a perf event has the module's tracepoint, and so the module: bpftrace says that it attaches before
+    it does. The program goes on it a moment later."""
+    path = f"/sys/module/{MODULE}/refcnt"
+    while time.monotonic() < end:
+        with open(path, encoding="ascii") as file:
+            if int(file.read()):
+                time.sleep(1)
+                return
+        time.sleep(0.1)
+    raise ktap.Void("the tool did not attach")
+
+
 def until_enabled(name):
     """Waits until somebody listens to the tracepoint: bpftrace takes half a minute to start in TCG."""
     end = time.monotonic() + 150
@@ -229,6 +242,7 @@ def until_enabled(name):
         while time.monotonic() < end and tool.poll() is None:
             line = tool.stdout.readline()
             if "Attach" in line:
+                attached(end)
                 return
         raise ktap.Void("the tool did not begin to listen")
 
