@@ -15,8 +15,10 @@ use crate::table::{counters, shown};
 
 const STYLE: &str = include_str!("report.css");
 
-/// The times that have a column.
-const TIMES: [&str; 6] = ["p50", "p90", "p99", "p99.9", "p99.99", "max"];
+/// The times that have a column: all that the picture shows.
+const TIMES: [&str; 8] = [
+    "p50", "p75", "p90", "p99", "p99.9", "p99.99", "p99.999", "max",
+];
 
 /// A paragraph of one kind.
 fn paragraph(out: &mut String, class: &str, lead: &str, text: &str) {

@@ -36,6 +36,8 @@ fn label(name: &str) -> &str {
         "rto" => "RTO",
         "ce" => "CE",
         "queue_mean" => "queue kB",
+        "drop_share" => "dropped %",
+        "cost" => "cost %",
         "queue_p99" => "p99",
         name => name.strip_prefix("TcpExt").unwrap_or(name),
     }
@@ -47,7 +49,9 @@ pub fn counters(cell: &Cell) -> String {
     let mut counts: Vec<(&str, f64)> = Vec::new();
     for metric in &cell.metrics {
         let name = metric.name.strip_prefix("peer_").unwrap_or(&metric.name);
-        if !matches!(metric.unit.as_str(), "count" | "packets" | "kB") || NEVER.contains(&name) {
+        if !matches!(metric.unit.as_str(), "count" | "packets" | "kB" | "percent")
+            || NEVER.contains(&name)
+        {
             continue;
         }
         match counts.iter_mut().find(|c| c.0 == name) {
