@@ -74,6 +74,11 @@ report: ## out/report.html and out/*.svg from the records in out/
 	@$(MAKE) programs
 	@$(IN_ROOT) sh -c '$(RELEASE)/report out >/dev/null && $(RELEASE)/report --html out'
 
+report-test: ## the report in a real browser: widths, light and dark, screen reader, keyboard (makes a root with chromium once)
+	@virtme/setup.sh
+	@$(MAKE) programs
+	@virtme/browser.sh
+
 compare: ## what differs between the records of two runs (A=folder B=folder); virtme/compare.sh A B has a status too
 	@virtme/compare.sh "$(A)" "$(B)"
 
@@ -152,5 +157,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report compare bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
+.PHONY: run test shell setup modules preflight programs scenarios report report-test compare bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help
