@@ -125,7 +125,7 @@ param!(
 param!(
     PACE_BELOW_FLOOR = "pace_below_floor": Bool as "bool",
     false,
-    "space packets out while DCTCP wants a window of less than 2"
+    "space packets out after a timeout at the floor"
 );
 
 static DCTCP: Ops<DctcpFloor> = Ops::new();
@@ -203,10 +203,6 @@ impl CongestionControl for DctcpFloor {
         let connection = sk.data_mut();
         connection.loss_cwnd = cwnd;
         connection.loss_fraction = connection.fraction;
-        if PACE_BELOW_FLOOR.get() {
-            let fraction = Fraction::from_raw(connection.fraction);
-            connection.fraction = fraction.marked(cwnd, connection.alpha).to_raw();
-        }
         alpha::ssthresh_marked(cwnd, connection.alpha)
     }
 
@@ -355,28 +351,31 @@ fn timer_fired(mut sk: Sock<'_, DctcpFloor, Receive>) {
         Fraction::timed_out
     } else {
         // The loss window of one packet, clocked by ACKs.
-        |_, _| Fraction::NONE
+        |_, _, _| Fraction::NONE
     };
     react_to_loss(&mut sk, false, timed_out);
 }
 
 /// Loss is answered by half the window, whatever alpha says (RFC 8257 §3.5).
 ///
-/// `ssthresh` has come just before and answered the loss as if it were a mark, but where the window
-/// was being `reduced` already; so the fraction is that before it, halved.
+/// `ssthresh` has come just before and kept the fraction for undo, but where the window was being
+/// `reduced` already.
 fn react_to_loss<C: Window>(
     sk: &mut Sock<'_, DctcpFloor, C>,
     reduced: bool,
-    halve: fn(Fraction, u32) -> Fraction,
+    halve: fn(Fraction, u32, u32) -> Fraction,
 ) {
     let cwnd = sk.snd_cwnd();
+    // Until a mark was seen, alpha is what a new connection begins with.
+    let seen_marks = sk.delivered_ce() != 0;
     let connection = sk.data_mut();
     connection.loss_cwnd = cwnd;
     if reduced {
         connection.loss_fraction = connection.fraction;
     }
-    if PACE_BELOW_FLOOR.get() {
-        connection.fraction = halve(Fraction::from_raw(connection.loss_fraction), cwnd).to_raw();
+    if seen_marks && PACE_BELOW_FLOOR.get() {
+        let fraction = Fraction::from_raw(connection.loss_fraction);
+        connection.fraction = halve(fraction, cwnd, connection.alpha).to_raw();
     }
     sk.set_snd_ssthresh(alpha::ssthresh_lost(cwnd));
 }

@@ -168,15 +168,17 @@ where
     // ACKs that end before they come here.
     connection.peer_window = peer_window;
 
+    let paced = connection.fraction != 0;
     if connection.reducing {
         reduce(sk.reborrow(), ack.delivered, ack.lost, ack.advanced());
     } else if may_raise(sk, ack) {
-        if sk.data().fraction == 0 {
+        if !paced {
             sk.reno_cong_avoid(ack.ack, ack.delivered);
-        } else {
-            pacing::raise_fraction(sk.reborrow(), ack.delivered);
         }
         sk.set_snd_cwnd_stamp(jiffies32());
+    }
+    if paced {
+        pacing::raise_fraction(sk.reborrow(), ack.delivered);
     }
     hold_floor(sk);
     pace(sk);

@@ -39,10 +39,9 @@ pub(super) fn raise_fraction<A>(mut sk: Sock<'_, A, Control>, delivered: u32)
 where
     A: CongestionControl<Data = Connection>,
 {
-    let slow_start = sk.snd_cwnd() < sk.snd_ssthresh();
     let connection = sk.data_mut();
     let fraction = Fraction::from_raw(connection.fraction);
-    connection.fraction = fraction.acked(delivered, slow_start).to_raw();
+    connection.fraction = fraction.acked(delivered, connection.alpha).to_raw();
 }
 
 /// A flow that wants less than a packet an RTT begins at a random moment of the time that it would

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Windows of less than 2 packets: what DCTCP wants while the floor holds cwnd at 2.
+//! Windows of less than 2 packets: what is left after a timeout while the floor holds cwnd at 2.
 //!
-//! RFC 8257 §3.3 asks for cwnd·(1 − α/2), and §3.5 for cwnd/2, which is a fraction of a packet more
-//! or less once cwnd is small. Whole packets cannot show it, and ssthresh ends at 2
-//! ([`super::alpha`]), so N flows keep 2·N packets in the bottleneck however much is marked. Here
-//! the wish is kept to 1/65536 packet, and the sender follows it by pacing: one packet every
-//! RTT/w, while cwnd stays at 2 and a lost packet has a second one behind it.
+//! N flows at the floor keep 2·N packets in the bottleneck. Where that is more than the buffer
+//! holds, packets are lost for ever, and who has none left in flight waits for the timer. RFC 8257
+//! §3.5 asks for less than 2 then, which whole packets cannot show. Here the wish is kept to 1/65536
+//! packet, and the sender follows it by pacing: one packet every RTT/w, while cwnd stays at 2 and a
+//! lost packet has a second one behind it.
 //!
 //! ```text
-//!                        a mark, a loss: w < 2 is wanted
+//!                        an RTO while most is marked: w ≤ 1
 //!   cwnd, ACK clock  ────────────────────────────────────►  w, paced at mss·w/RTT
 //!   (as stock)       ◄────────────────────────────────────  (cwnd stays at the floor)
-//!                        ACKs without a mark: w ≥ 2
+//!                        w ≥ 2, or marks on half and less
 //! ```
+//!
+//! Marks alone do not lead here, though §3.3 wants w·(1 − α/2) at each, nor does a loss that was
+//! repaired without a timer. Flows that have two packets each take turns in the queue, and no order
+//! serves them better; those that got fewer, by the chance of a mark or of a loss, would wait while
+//! the others go on (docs/pacing.md has the figures). A timeout is the sign that it was worse.
 
-use super::alpha::{
-    MAX_ALPHA,
-    MAX_ALPHA_SHIFT, //
-};
+use super::alpha::MAX_ALPHA;
 
 /// One packet.
 const ONE: u32 = 1 << 16;
@@ -26,27 +28,21 @@ const ONE: u32 = 1 << 16;
 /// The floor in this unit: from here on cwnd says it all.
 const FLOOR: u32 = super::floor::MIN_CWND * ONE;
 
-/// The least window: 1/16 packet, a packet every 16 RTTs.
-///
-/// A flow learns of the queue only by the packets that it sends, so it is deaf for 1/w RTTs; and a
-/// lost packet waits as long for the one that would show the loss. With K packets allowed in the
-/// queue 1/16 is enough for 16·K flows.
-const MIN: u32 = ONE / 16;
+/// The least window: half a packet, so that nothing waits longer than 2 RTTs for its turn.
+const MIN: u32 = ONE / 2;
+
+/// What each RTT adds: 1/256 packet. Each way back to the floor ends with a loss where the buffer
+/// is too small for it, so it takes long; and a flow that lost by chance is there after some time.
+const GAIN: u32 = ONE / 256;
 
 /// Microseconds in a second.
 const USEC_PER_SEC: u64 = 1_000_000;
 
-/// The window that marks on alpha (of 1024) of the packets sustain, in 1/65536 packets:
-/// 2·(1 − α)/α. There halving by the marked packets and a packet more for each of the others
-/// balance. 2 packets at α = ½, none at α = 1.
-///
-/// Where each packet is judged alone, four marks in a row are chance on a path that marks two of
-/// three; and a flow that they took to 1/16 packet would need hundreds of RTTs to find that out.
-fn sustains(alpha: u32) -> u64 {
-    u64::from(FLOOR)
-        .wrapping_mul(MAX_ALPHA.saturating_sub(alpha).into())
-        .checked_div(alpha.into())
-        .unwrap_or(u64::MAX)
+/// Marks on alpha (of 1024) of the packets sustain 2 packets: 2·(1 − α)/α ≥ 2. There halving by the
+/// marked packets and a packet more for each of the others balance. Who loses packets nevertheless
+/// does not lose them to a queue of flows at the floor.
+fn sustains_floor(alpha: u32) -> bool {
+    alpha <= MAX_ALPHA / 2
 }
 
 /// The window w that is wanted, if it is below 2 packets. Zero stands for "2 or more", so that a
@@ -91,25 +87,22 @@ impl Fraction {
         }
     }
 
-    /// After a mark: w·(1 − α/2), with alpha of 1024 (RFC 8257 §3.3 step 9), whenever core TCP
-    /// asks for ssthresh; that is once a window of data, which is one packet when w < 1. Not below
-    /// what alpha [`sustains`].
-    pub(crate) fn marked(self, cwnd: u32, alpha: u32) -> Self {
-        let wanted = self.wanted(cwnd);
-        let alpha = alpha.min(MAX_ALPHA);
-        // No overflow: 2³² packets are 2⁴⁸, alpha is at most 2¹⁰, and half of it goes at most.
-        let less = wanted.wrapping_mul(alpha.into()) >> (MAX_ALPHA_SHIFT + 1);
-        Self::of(wanted.saturating_sub(less).max(wanted.min(sustains(alpha))))
+    /// After a loss that was found without the timer: w/2 (RFC 8257 §3.5), where w is below the
+    /// floor already.
+    pub(crate) fn lost(self, _cwnd: u32, alpha: u32) -> Self {
+        if !self.is_below_floor() || sustains_floor(alpha) {
+            return Self::NONE;
+        }
+        Self::of((self.0 / 2).into())
     }
 
-    /// After a loss: w/2 (RFC 8257 §3.5).
-    pub(crate) fn lost(self, cwnd: u32) -> Self {
-        Self::of(self.wanted(cwnd) / 2)
-    }
-
-    /// After an RTO: as after a loss, and not more than RFC 5681's loss window of one packet.
-    pub(crate) fn timed_out(self, cwnd: u32) -> Self {
-        Self::of((self.wanted(cwnd) / 2).min(ONE.into()))
+    /// After an RTO: w/2, and where that is below the floor, not more than RFC 5681's loss window of
+    /// one packet.
+    pub(crate) fn timed_out(self, cwnd: u32, alpha: u32) -> Self {
+        if sustains_floor(alpha) {
+            return Self::NONE;
+        }
+        Self(Self::of(self.wanted(cwnd) / 2).0.min(ONE))
     }
 
     /// After `idle` jiffies without a transmission: twice as much for each `rto` jiffies, up to one
@@ -130,7 +123,7 @@ impl Fraction {
         if !self.is_below_floor() || self.0 >= ONE {
             return None;
         }
-        // At most 16 RTTs: 2³² · 2⁴, times 2³² wraps only for an RTT of an hour; so cut first.
+        // At most 2 RTTs: 2³² · 2, times 2³² wraps only for an RTT of an hour; so cut first.
         let gap = u64::from(rtt_us)
             .wrapping_mul(ONE.into())
             .checked_div(self.0.into())
@@ -139,25 +132,26 @@ impl Fraction {
         Some((gap.wrapping_mul(chance.into()) >> 32) as u32)
     }
 
-    /// After an ACK without a mark for `packets`: a packet more for each in slow start, and one
-    /// packet more an RTT otherwise (RFC 5681 equation (3)), which is packets/w.
+    /// After an ACK for `packets`, marked or not: [`GAIN`] an RTT, which is packets·GAIN/w. Nothing
+    /// is left of it where marks sustain the floor.
     ///
-    /// Below one packet that is more than a packet an ACK, so one ACK without a mark is enough to
-    /// leave. It has to be: only what raises all windows by the same, whatever they are, makes
-    /// them alike, and a flow that has a packet in 16 RTTs cannot wait for many of them.
-    pub(crate) fn acked(self, packets: u32, slow_start: bool) -> Self {
+    /// Marks do not hold it: where all are marked, a loss is the only sign that tells a queue that
+    /// grows from one that stands; and what raises all windows by the same, whatever they are,
+    /// makes them alike.
+    pub(crate) fn acked(self, packets: u32, alpha: u32) -> Self {
         if !self.is_below_floor() || packets == 0 {
             return self;
         }
-        let w = u64::from(self.0);
-        // No overflow: below 2⁴⁸, and times 2¹⁶ below 2⁶⁴.
-        let packets = u64::from(packets).wrapping_mul(ONE.into());
-        let more = if slow_start {
-            packets
-        } else {
-            packets.wrapping_mul(ONE.into()).checked_div(w).unwrap_or(0)
-        };
-        Self::of(w.saturating_add(more))
+        if sustains_floor(alpha) {
+            return Self::NONE;
+        }
+        // No overflow: below 2⁴⁸, and times 2⁹ below 2⁶⁴.
+        let more = u64::from(packets)
+            .wrapping_mul(ONE.into())
+            .wrapping_mul(GAIN.into())
+            .checked_div(self.0.into())
+            .unwrap_or(0);
+        Self::of(u64::from(self.0).saturating_add(more))
     }
 
     /// The pacing rate, in bytes a second, for packets of `mss` bytes and an RTT of `rtt_us` µs:

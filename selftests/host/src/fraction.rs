@@ -5,13 +5,13 @@
 use proptest::prelude::*;
 
 use crate::dctcp::{
-    alpha::{MAX_ALPHA, ssthresh_lost, ssthresh_marked},
+    alpha::{MAX_ALPHA, ssthresh_lost},
     fraction::{Fraction, follow_rtt},
 };
 
 /// One packet, and the least window, in the unit of [`Fraction::to_raw`].
 const ONE: u32 = 1 << 16;
-const LEAST: u32 = ONE / 16;
+const LEAST: u32 = ONE / 2;
 
 /// A window of so many 1/65536 packets.
 fn of(raw: u32) -> Fraction {
@@ -24,64 +24,86 @@ fn below() -> impl Strategy<Value = Fraction> {
 }
 
 #[test]
-fn two_packets_and_every_one_marked() {
-    // cwnd 2, alpha 1: 1, 1/2, 1/4, 1/8, 1/16 and no less.
-    let mut w = Fraction::NONE;
-    for wanted in [ONE, ONE / 2, ONE / 4, ONE / 8, LEAST, LEAST] {
-        w = w.marked(2, MAX_ALPHA);
-        assert_eq!(w.to_raw(), wanted);
+fn a_timeout_at_the_floor_and_losses() {
+    // cwnd 2 and all marked: 1, 1/2 and no less.
+    let mut w = Fraction::NONE.timed_out(2, MAX_ALPHA);
+    assert_eq!(w.to_raw(), ONE);
+    for _ in 0..2 {
+        w = w.lost(2, MAX_ALPHA);
+        assert_eq!(w.to_raw(), LEAST);
+    }
+    assert_eq!(of(3 * ONE / 2).lost(2, MAX_ALPHA).to_raw(), 3 * ONE / 4);
+}
+
+#[test]
+fn a_loss_alone_leaves_the_floor_to_cwnd() {
+    for cwnd in 0..5 {
+        assert_eq!(Fraction::NONE.lost(cwnd, MAX_ALPHA), Fraction::NONE);
     }
 }
 
 #[test]
 fn the_clamp_of_ssthresh_is_not_in_it() {
-    // Stock asks for 2 in each of these; DCTCP wants less.
-    assert_eq!(ssthresh_marked(3, MAX_ALPHA), 2);
-    assert_eq!(Fraction::NONE.marked(3, MAX_ALPHA).to_raw(), 3 * ONE / 2);
-    assert_eq!(ssthresh_marked(2, 768), 2);
-    assert_eq!(Fraction::NONE.marked(2, 768).to_raw(), 5 * ONE / 4);
+    // Stock goes to 2, half of 3 is less; half of 4 is the floor.
     assert_eq!(ssthresh_lost(3), 2);
-    assert_eq!(Fraction::NONE.lost(3).to_raw(), 3 * ONE / 2);
-    // Marks on half of the packets sustain 2.
-    assert_eq!(Fraction::NONE.marked(2, 512), Fraction::NONE);
-    assert_eq!(Fraction::NONE.marked(2, 0), Fraction::NONE);
+    assert_eq!(Fraction::NONE.timed_out(3, MAX_ALPHA).to_raw(), ONE);
+    assert_eq!(Fraction::NONE.timed_out(4, MAX_ALPHA), Fraction::NONE);
 }
 
 #[test]
-fn a_run_of_marks_does_not_starve() {
-    // Two of three are marked: alpha sustains 1 packet, however many marks come in a row.
-    let mut w = Fraction::NONE;
-    for _ in 0..100 {
-        w = w.marked(2, 683);
+fn marks_on_half_sustain_the_floor() {
+    for alpha in [0, 511, 512] {
+        assert_eq!(Fraction::NONE.timed_out(2, alpha), Fraction::NONE);
+        assert_eq!(of(LEAST).lost(2, alpha), Fraction::NONE);
+        assert_eq!(of(LEAST).acked(1, alpha), Fraction::NONE);
     }
-    assert_eq!(w.to_raw() / 1000, ONE * 682 / 683 / 1000);
-    // What is below that already stays where it is.
-    assert_eq!(of(ONE / 4).marked(2, 683).to_raw(), ONE / 4);
+    assert!(of(ONE).lost(2, 513).is_below_floor());
+    assert!(Fraction::NONE.timed_out(2, 513).is_below_floor());
+    assert!(of(LEAST).acked(1, 513).is_below_floor());
+}
+
+/// ACKs for one packet, until w is at the floor again.
+fn acks_to_the_floor(mut w: Fraction) -> u32 {
+    let mut acks = 0;
+    while w.is_below_floor() {
+        w = w.acked(1, MAX_ALPHA);
+        acks += 1;
+    }
+    acks
 }
 
 #[test]
-fn a_packet_more_an_rtt() {
-    // At w = 1 an ACK comes once an RTT, at w = 1/4 once in four.
-    assert_eq!(of(ONE).acked(1, false), Fraction::NONE);
-    assert_eq!(of(ONE / 4).acked(1, false), Fraction::NONE);
-    assert_eq!(of(3 * ONE / 2).acked(1, false), Fraction::NONE);
-    assert_eq!(of(ONE).acked(0, false), of(ONE));
+fn a_packet_more_in_256_rtts() {
+    // At w = 1/2 an ACK comes once in 2 RTTs, at w = 1 once an RTT, at 3/2 thrice in two.
+    assert_eq!(of(ONE / 2).acked(1, MAX_ALPHA).to_raw(), ONE / 2 + ONE / 128);
+    assert_eq!(of(ONE).acked(1, MAX_ALPHA).to_raw(), ONE + ONE / 256);
+    assert_eq!(of(ONE).acked(3, MAX_ALPHA).to_raw(), ONE + 3 * ONE / 256);
+    assert_eq!(of(ONE).acked(0, MAX_ALPHA), of(ONE));
+    assert_eq!(of(ONE).acked(0, 0), of(ONE));
+    // 256 RTTs from 1 to 2 with 3/2 packets in each, and as many from 1/2 to 1 and more.
+    assert!((375..=390).contains(&acks_to_the_floor(of(ONE))));
+    assert!((475..=485).contains(&acks_to_the_floor(of(LEAST))));
 }
 
 #[test]
 fn an_rto_leaves_one_packet_at_most() {
-    assert_eq!(Fraction::NONE.timed_out(10).to_raw(), ONE);
-    assert_eq!(Fraction::NONE.timed_out(2).to_raw(), ONE);
-    assert_eq!(of(ONE / 2).timed_out(2).to_raw(), ONE / 4);
-    // Slow start, which follows from a larger window, is over it after an ACK.
-    assert_eq!(of(ONE).acked(1, true), Fraction::NONE);
+    assert_eq!(Fraction::NONE.timed_out(3, MAX_ALPHA).to_raw(), ONE);
+    assert_eq!(Fraction::NONE.timed_out(2, MAX_ALPHA).to_raw(), ONE);
+    assert_eq!(
+        of(3 * ONE / 2).timed_out(2, MAX_ALPHA).to_raw(),
+        3 * ONE / 4
+    );
+    assert_eq!(of(LEAST).timed_out(2, MAX_ALPHA).to_raw(), LEAST);
+    // Half of a larger window is not below the floor.
+    assert_eq!(Fraction::NONE.timed_out(4, MAX_ALPHA), Fraction::NONE);
 }
 
 #[test]
 fn idle_time_brings_back_one_packet() {
+    let w = 3 * ONE / 4;
     assert_eq!(of(LEAST).idle(199, 200), of(LEAST));
-    assert_eq!(of(LEAST).idle(200, 200), of(2 * LEAST));
-    assert_eq!(of(LEAST).idle(400, 200), of(4 * LEAST));
+    assert_eq!(of(LEAST).idle(200, 200), of(ONE));
+    assert_eq!(of(w).idle(200, 200), of(ONE));
     assert_eq!(of(LEAST).idle(10_000, 200), of(ONE));
     assert_eq!(of(ONE + 1).idle(10_000, 200), of(ONE + 1));
     assert_eq!(Fraction::NONE.idle(10_000, 200), Fraction::NONE);
@@ -91,16 +113,31 @@ fn idle_time_brings_back_one_packet() {
 
 #[test]
 fn the_rate_has_no_headroom() {
-    // A packet of 1448 bytes in an RTT of 1 ms, and one in 16 of them.
+    // A packet of 1448 bytes in an RTT of 1 ms, and one in 2 of them.
     assert_eq!(of(ONE).rate(1448, 1000), Some(1_448_000));
-    assert_eq!(of(LEAST).rate(1448, 1000), Some(90_500));
+    assert_eq!(of(LEAST).rate(1448, 1000), Some(724_000));
     assert_eq!(Fraction::NONE.rate(1448, 1000), None);
+    // No RTT is known yet.
+    assert!(of(LEAST).rate(1448, 0).is_some());
+}
+
+#[test]
+fn starts_are_spread_over_the_time_of_a_packet() {
+    let last = u32::MAX;
+    assert_eq!(of(LEAST).spread(1000, 0), Some(0));
+    assert_eq!(of(LEAST).spread(1000, 1 << 31), Some(1000));
+    assert_eq!(of(LEAST).spread(1000, last), Some(1999));
+    assert_eq!(of(ONE - 1).spread(1000, last), Some(999));
+    assert_eq!(of(ONE).spread(1000, last), None);
+    // An RTT of more than half an hour is cut, and does not wrap.
+    assert_eq!(of(LEAST).spread(u32::MAX, last), Some(u32::MAX - 1));
 }
 
 #[test]
 fn a_delayed_ack_is_not_taken_for_the_path() {
     assert_eq!(follow_rtt(0, 1000), 1000);
     assert_eq!(follow_rtt(1000, 400), 400);
+    assert_eq!(follow_rtt(1000, 999), 999);
     assert_eq!(follow_rtt(400, 40_400), 451);
     // The path's own growth is followed all the way.
     let grown = (0..30).fold(400, |rtt, _| follow_rtt(rtt, 4000));
@@ -108,26 +145,22 @@ fn a_delayed_ack_is_not_taken_for_the_path() {
 }
 
 proptest! {
-    /// Where stock's window is above its clamp, nothing is below the floor: the same as stock.
+    /// Where half of the window is 2 packets or more, nothing is below the floor: the same as stock.
     #[test]
-    fn above_the_floor_is_stocks(cwnd: u32, alpha in 0..=MAX_ALPHA) {
-        // Stock's window in 1/2048 packets, without the clamp and before it is rounded.
-        let wanted = u64::from(cwnd) * u64::from(2 * MAX_ALPHA - alpha);
-        let above = wanted >= u64::from(2 * 2 * MAX_ALPHA) || cwnd >= 2 && alpha <= MAX_ALPHA / 2;
-        prop_assert_eq!(Fraction::NONE.marked(cwnd, alpha) == Fraction::NONE, above);
-        if ssthresh_marked(cwnd, alpha) > 2 && cwnd < u32::MAX / MAX_ALPHA {
-            prop_assert_eq!(Fraction::NONE.marked(cwnd, alpha), Fraction::NONE);
+    fn above_the_floor_is_stocks(cwnd in 0u32..8, large: u32, alpha in 0..=MAX_ALPHA) {
+        for cwnd in [cwnd, large] {
+            let above = cwnd >= 4 || alpha <= MAX_ALPHA / 2;
+            prop_assert_eq!(Fraction::NONE.lost(cwnd, alpha), Fraction::NONE);
+            prop_assert_eq!(Fraction::NONE.timed_out(cwnd, alpha) == Fraction::NONE, above);
         }
-        prop_assert_eq!(Fraction::NONE.lost(cwnd) == Fraction::NONE, cwnd >= 4);
     }
 
     /// Nothing that happens takes it out of its bounds; no number panics.
     #[test]
-    fn it_stays_in_its_bounds(raw: u32, cwnd: u32, alpha: u32, packets: u32, slow_start: bool,
-                              mss: u32, rtt: u32, sample: u32) {
+    fn it_stays_in_its_bounds(raw: u32, cwnd: u32, alpha: u32, packets: u32, mss: u32, rtt: u32,
+                              sample: u32) {
         let w = of(raw);
-        for next in [w.marked(cwnd, alpha), w.lost(cwnd), w.timed_out(cwnd),
-                     w.acked(packets, slow_start)] {
+        for next in [w.lost(cwnd, alpha), w.timed_out(cwnd, alpha), w.acked(packets, alpha)] {
             let raw = next.to_raw();
             let untouched = next == w;
             prop_assert!(raw == 0 || untouched || (LEAST..2 * ONE).contains(&raw));
@@ -136,32 +169,33 @@ proptest! {
         _ = follow_rtt(rtt, sample);
     }
 
-    /// Marks and losses never raise it, more marks lower it more, and ACKs never lower it.
+    /// Losses never raise it, and ACKs never lower it.
     #[test]
-    fn it_is_monotone(w in below(), alpha in 0..=MAX_ALPHA, packets in 1u32..64) {
-        let marked = w.marked(2, alpha);
-        prop_assert!(marked.is_below_floor() && marked.to_raw() <= w.to_raw());
-        prop_assert!(w.marked(2, alpha.min(MAX_ALPHA - 1) + 1).to_raw() <= marked.to_raw());
-        prop_assert!(w.lost(2).to_raw() <= marked.to_raw());
-        prop_assert!(w.timed_out(2).to_raw() <= w.lost(2).to_raw());
-        for slow_start in [false, true] {
-            let acked = w.acked(packets, slow_start);
-            prop_assert!(!acked.is_below_floor() || acked.to_raw() > w.to_raw());
-            let more = w.acked(packets + 1, slow_start);
-            prop_assert!(!more.is_below_floor() || more.to_raw() >= acked.to_raw());
+    fn it_is_monotone(w in below(), alpha in MAX_ALPHA / 2 + 1..=MAX_ALPHA, packets in 1u32..64) {
+        prop_assert!(w.lost(2, alpha).to_raw() <= w.to_raw());
+        prop_assert!(w.timed_out(2, alpha).to_raw() <= w.lost(2, alpha).to_raw());
+        let acked = w.acked(packets, alpha);
+        prop_assert!(!acked.is_below_floor() || acked.to_raw() > w.to_raw());
+        let more = w.acked(packets + 1, alpha);
+        prop_assert!(!more.is_below_floor() || more.to_raw() >= acked.to_raw());
+    }
+
+    /// A loss halves it, whatever alpha is, where marks do not sustain the floor.
+    #[test]
+    fn a_loss_halves(w in below(), alpha in MAX_ALPHA / 2 + 1..=MAX_ALPHA) {
+        prop_assert_eq!(w.lost(2, alpha).to_raw(), (w.to_raw() / 2).max(LEAST));
+    }
+
+    /// All windows are raised by about the same in the same time: they become alike.
+    #[test]
+    fn it_makes_windows_alike(w in below()) {
+        // An RTT: w packets, here 128 RTTs at once.
+        let packets = (128 * u64::from(w.to_raw()) / u64::from(ONE)) as u32;
+        let raised = w.acked(packets, MAX_ALPHA);
+        if raised.is_below_floor() {
+            let more = raised.to_raw() - w.to_raw();
+            prop_assert!((ONE / 2 - ONE / 128..=ONE / 2).contains(&more));
         }
-    }
-
-    /// A loss halves it, whatever alpha is.
-    #[test]
-    fn a_loss_halves(w in below()) {
-        prop_assert_eq!(w.lost(2).to_raw(), (w.to_raw() / 2).max(LEAST));
-    }
-
-    /// Two ACKs without a mark end it, whatever it was.
-    #[test]
-    fn it_is_left(w in below()) {
-        prop_assert_eq!(w.acked(1, false).acked(1, false), Fraction::NONE);
     }
 
     /// A flow begins within the time that it would take for a packet; from one an RTT on at once.
