@@ -125,7 +125,7 @@ param!(
 param!(
     PACE_BELOW_FLOOR = "pace_below_floor": Bool as "bool",
     false,
-    "space packets out after a timeout at the floor"
+    "space packets out after losses at the floor"
 );
 
 static DCTCP: Ops<DctcpFloor> = Ops::new();

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Windows of less than 2 packets: what is left after a timeout while the floor holds cwnd at 2.
+//! Windows of less than 2 packets: what is left after losses while the floor holds cwnd at 2.
 //!
-//! N flows at the floor keep 2·N packets in the bottleneck. Where that is more than the buffer
-//! holds, packets are lost for ever, and who has none left in flight waits for the timer. RFC 8257
-//! §3.5 asks for less than 2 then, which whole packets cannot show. Here the wish is kept to 1/65536
-//! packet, and the sender follows it by pacing: one packet every RTT/w, while cwnd stays at 2 and a
-//! lost packet has a second one behind it.
+//! RFC 8257 §3.5 asks for half of the window after a loss, which whole packets cannot show below 2,
+//! and N flows at the floor keep 2·N packets in the bottleneck. Where that is more than the buffer
+//! holds, packets are lost for ever, and lone ones wait for the timer. Here the wish is kept to
+//! 1/65536 packet, and the sender follows it by pacing: one packet every RTT/w, while cwnd stays at
+//! 2 and a lost packet has a second one behind it.
 //!
 //! ```text
-//!                        an RTO while most is marked: w ≤ 1
+//!                        a loss while most is marked: w < 2
 //!   cwnd, ACK clock  ────────────────────────────────────►  w, paced at mss·w/RTT
 //!   (as stock)       ◄────────────────────────────────────  (cwnd stays at the floor)
 //!                        w ≥ 2, or marks on half and less
 //! ```
 //!
-//! Marks alone do not lead here, though §3.3 wants w·(1 − α/2) at each, nor does a loss that was
-//! repaired without a timer. Flows that have two packets each take turns in the queue, and no order
-//! serves them better; those that got fewer, by the chance of a mark or of a loss, would wait while
-//! the others go on (docs/pacing.md has the figures). A timeout is the sign that it was worse.
+//! Marks alone do not lead here, though §3.3 wants w·(1 − α/2) at each. Flows that have two packets
+//! each and no loss take turns in the queue, and no order serves them better; those that got fewer
+//! by the chance of a mark would wait while the others go on (docs/pacing.md has the figures).
 
 use super::alpha::MAX_ALPHA;
 
@@ -31,9 +30,9 @@ const FLOOR: u32 = super::floor::MIN_CWND * ONE;
 /// The least window: half a packet, so that nothing waits longer than 2 RTTs for its turn.
 const MIN: u32 = ONE / 2;
 
-/// What each RTT adds: 1/256 packet. Each way back to the floor ends with a loss where the buffer
+/// What each RTT adds: 1/128 packet. Each way back to the floor ends with a loss where the buffer
 /// is too small for it, so it takes long; and a flow that lost by chance is there after some time.
-const GAIN: u32 = ONE / 256;
+const GAIN: u32 = ONE / 128;
 
 /// Microseconds in a second.
 const USEC_PER_SEC: u64 = 1_000_000;
@@ -87,22 +86,18 @@ impl Fraction {
         }
     }
 
-    /// After a loss that was found without the timer: w/2 (RFC 8257 §3.5), where w is below the
-    /// floor already.
-    pub(crate) fn lost(self, _cwnd: u32, alpha: u32) -> Self {
-        if !self.is_below_floor() || sustains_floor(alpha) {
-            return Self::NONE;
-        }
-        Self::of((self.0 / 2).into())
-    }
-
-    /// After an RTO: w/2, and where that is below the floor, not more than RFC 5681's loss window of
-    /// one packet.
-    pub(crate) fn timed_out(self, cwnd: u32, alpha: u32) -> Self {
+    /// After a loss: w/2 (RFC 8257 §3.5).
+    pub(crate) fn lost(self, cwnd: u32, alpha: u32) -> Self {
         if sustains_floor(alpha) {
             return Self::NONE;
         }
-        Self(Self::of(self.wanted(cwnd) / 2).0.min(ONE))
+        Self::of(self.wanted(cwnd) / 2)
+    }
+
+    /// After an RTO: as after a loss; and where that is below the floor, not more than RFC 5681's
+    /// loss window of one packet.
+    pub(crate) fn timed_out(self, cwnd: u32, alpha: u32) -> Self {
+        Self(self.lost(cwnd, alpha).0.min(ONE))
     }
 
     /// After `idle` jiffies without a transmission: twice as much for each `rto` jiffies, up to one
