@@ -119,7 +119,7 @@ fn starts_are_spread_over_the_time_of_a_packet() {
     assert_eq!(of(LEAST).spread(1000, 0), Some(0));
     assert_eq!(of(LEAST).spread(1000, 1 << 31), Some(1000));
     assert_eq!(of(LEAST).spread(1000, last), Some(1999));
-    assert_eq!(of(ONE - 1).spread(1000, last), Some(1000));
+    assert_eq!(of(ONE - 1).spread(1000, last), Some(999));
     assert_eq!(of(ONE).spread(1000, last), None);
     // An RTT of more than half an hour is cut, and does not wrap.
     assert_eq!(of(LEAST).spread(u32::MAX, last), Some(u32::MAX - 1));
