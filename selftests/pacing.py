@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pacing below the floor: while DCTCP wants a window of less than 2 packets, dctcp_floor keeps cwnd
-# at 2 and sends a packet every RTT/w, with and without sch_fq; and it is stock again afterwards.
+# Pacing below the floor: after a loss at the floor, where most is marked, dctcp_floor keeps cwnd at
+# 2 and sends a packet every RTT/w, with and without sch_fq; and it is stock again afterwards.
 #
-# The peer answers after 50 ms. Marks on every packet take the window to 1/16, a packet every 800 ms:
-# a gap that no delay of the host is taken for. Control: the same with pace_below_floor=N.
+# The peer answers after 150 ms. A timeout takes the window to 1, the next to 1/2, a packet every 300 ms.
+# Control: the same with pace_below_floor=N, and marks without a loss.
 
 import time
 
@@ -14,10 +14,12 @@ import modules
 from farend import ECE, Connection, Net
 
 FLOOR, STOCK = "dctcp_floor", "dctcp"
-RTT = 0.05
-#: Enough marks for the least window: ten packets, five, three, two, and then one by one.
-MARKS = 30
-PACKETS = 60
+RTT = 0.15
+#: Enough marks for a window of 2: ten packets, five, two.
+MARKS = 18
+PACKETS = 70
+#: RPCs of one packet, one after the other.
+RPCS = 12
 
 suite = ktap.Suite()
 
@@ -27,26 +29,29 @@ class Peer:
 
     def __init__(self, connection, packets):
         self.c, self.acked = connection, 0
-        self.waiting = len(connection.write(packets * connection.MSS))
+        self.c.write(packets * connection.MSS)
+
+    @property
+    def waiting(self):
+        """Packets that came out and are not acknowledged."""
+        return self.c.info().unacked
 
     def ack(self, flags=0):
-        """Acknowledges the next packet, and returns what that makes leave at once."""
+        """Acknowledges the next packet, and returns how many that makes leave at once."""
         if not self.waiting:
-            self.waiting = len(self.c.wait())
+            self.c.wait()
             ktap.equal(self.waiting > 0, True, "a packet came out")
         time.sleep(RTT)
-        self.waiting += len(self.c.now())
+        self.c.now()
         self.acked += 1
-        sent = len(self.c.ack(self.acked, flags=flags))
-        self.waiting += sent - 1
-        return sent
+        return len(self.c.ack(self.acked, flags=flags))
 
     def frees(self, qdisc, flags=0):
         """The next ACK makes a packet leave: at once, or, since sch_fq spaces stock's packets too,
         within an RTT."""
         sent = self.ack(flags)
         if not sent and not self.waiting and qdisc == "fq":
-            self.waiting = sent = len(self.c.wait(RTT))
+            sent = len(self.c.wait(RTT))
         ktap.equal(sent > 0 or self.waiting > 0, True, "an ACK lets a packet go")
 
     def drain(self):
@@ -54,42 +59,76 @@ class Peer:
         while self.waiting:
             self.ack(ECE)
 
+    def time_out(self):
+        """Two packets are lost, and the timer repairs them; the ACKs are marked."""
+        while self.waiting < 2:
+            # Paced they come by themselves.
+            if not self.c.wait(3 * RTT):
+                self.ack()
+        first, second = self.c.at(self.acked), self.c.at(self.acked + 1)
+        self.c.now()
+        sent = self.c.wait(30)
+        ktap.equal([s.seq for s in sent[:1]], [first], "the timer's retransmission")
+        for _ in range(2):
+            time.sleep(RTT)
+            self.acked += 1
+            sent += self.c.now() + self.c.ack(self.acked, flags=ECE)
+            if second not in [s.seq for s in sent]:
+                sent += self.c.wait()
 
-def fall(net, qdisc, cc, paced):
-    """A connection whose every packet was marked, with data to send."""
+
+def fall(net, qdisc, cc, paced, *, timeouts=2, packets=PACKETS):
+    """A connection whose every packet was marked, with data to send, after some timeouts."""
     net.run("tc", "qdisc", "replace", "dev", "tun0", "root", qdisc)
     with modules.Parameter("tcp_dctcp_floor", "pace_below_floor", "Y" if paced else "N"):
+        net.least_rto("2s")
         with Connection(net, cc, rtt=RTT) as c:
-            peer = Peer(c, PACKETS)
+            peer = Peer(c, packets)
             for _ in range(MARKS):
                 peer.ack(ECE)
+            for _ in range(timeouts):
+                peer.time_out()
+            # From the next ACK on no stall of the host is taken for a loss.
+            net.least_rto("10s")
             yield c, peer
 
 
 def stays_away(c, peer):
-    """The marked ACK frees nothing at once; the packet comes later. Returns how much later."""
-    if peer.waiting:
-        peer.drain()
+    """A marked ACK frees nothing at once. Returns how long after the packet before it the next
+    one came."""
+    peer.drain()
     ktap.equal(c.info().cwnd, 2, "cwnd")
+    ktap.equal(len(c.wait()), 1, "packets that came out together")
     begin = time.monotonic()
-    peer.waiting = len(c.wait())
-    ktap.equal(peer.waiting, 1, "packets that came out together")
+    ktap.equal(peer.ack(ECE), 0, "packets that the ACK freed")
+    ktap.equal(len(c.wait()), 1, "packets that came out together")
     return time.monotonic() - begin
+
+
+def is_paced(c, least, most):
+    """The rate is that of a window between `least` and `most` packets, in an RTT that may be a
+    busy host's."""
+    rate = c.info().pacing_rate
+    ktap.equal(c.MSS * least / (2 * RTT) < rate <= c.MSS * most / RTT, True, f"rate {rate}")
 
 
 def add_cases(net, qdisc):
     """The cases, under one qdisc."""
 
-    @suite.case(f"{qdisc}: a packet every 16 RTTs, and stock after two ACKs without a mark")
+    @suite.case(f"{qdisc}: a packet every 2 RTTs, and stock once marks are on half and less")
     def _paced():
         for c, peer in fall(net, qdisc, FLOOR, True):
             gap = stays_away(c, peer)
-            rate = c.info().pacing_rate
-            ktap.note(f"the next packet after {1000 * gap:.0f} ms; {rate} bytes/s")
-            ktap.equal(gap > 4 * RTT, True, f"a gap of {gap:.3f} s is more than 4 RTTs")
-            # A window of 1/16 in an RTT of 50 ms or a little more.
-            ktap.equal(c.MSS / 16 / (2 * RTT) < rate <= c.MSS / 16 / RTT, True, f"rate {rate}")
-            peer.ack()
+            ktap.note(f"the next packet after {1000 * gap:.0f} ms; {c.info().pacing_rate} bytes/s")
+            ktap.equal(gap > 1.5 * RTT, True, f"a gap of {gap:.3f} s is more than 1.5 RTTs")
+            is_paced(c, 1 / 2, 3 / 4)
+            # Alpha goes down by a sixteenth a window: after the eleventh it is below 1/2.
+            for clean in range(20):
+                if c.dctcp().alpha <= 512:
+                    break
+                is_paced(c, 1 / 2, 1)
+                peer.ack()
+            ktap.equal(8 < clean < 14, True, f"{clean} ACKs without a mark")
             peer.ack()
             same_rate(c)
             # Clocked by ACKs: each makes one packet leave, or two, at once.
@@ -103,6 +142,39 @@ def add_cases(net, qdisc):
                 cwnd = c.info().cwnd
                 ktap.equal(cwnd > 3, True, f"cwnd {cwnd} has grown")
                 ktap.equal(len(c.write(cwnd * c.MSS)), cwnd, "packets that leave at once")
+
+    @suite.case(f"{qdisc}: marks without a loss are not paced")
+    def _marks():
+        for c, peer in fall(net, qdisc, FLOOR, True, timeouts=0):
+            for _ in range(3):
+                peer.frees(qdisc, ECE)
+            ktap.equal(c.info().cwnd, 2, "cwnd")
+            same_rate(c)
+
+    @suite.case(f"{qdisc}: a lone RPC at 1/2 packet waits for 2 RTTs at most, from 1 packet on not")
+    def _rpc():
+        waits = {}
+        for timeouts in (1, 2):
+            waits[timeouts] = []
+            for c, peer in fall(net, qdisc, FLOOR, True, timeouts=timeouts, packets=MARKS + 12):
+                while peer.acked < MARKS + 12:
+                    peer.ack(ECE)
+                for _ in range(RPCS):
+                    # More than what the packet before it asked for.
+                    time.sleep(2 * RTT)
+                    begin = time.monotonic()
+                    if not c.write(c.MSS):
+                        c.wait()
+                    waits[timeouts].append(time.monotonic() - begin)
+                    peer.ack(ECE)
+                is_paced(c, 1 / timeouts, 1.5 / timeouts)
+            waits[timeouts].sort()
+            ktap.note(f"w = 1/{timeouts}: "
+                      + ", ".join(f"{1e3 * wait:.0f}" for wait in waits[timeouts]) + " ms")
+        # One of them may have met a stall of the host.
+        ktap.equal(waits[1][-3] < RTT / 2, True, "from one packet on it leaves at once")
+        ktap.equal(waits[2][RPCS // 2] > RTT / 4, True, "below, starts are spread")
+        ktap.equal(waits[2][-2] < 3 * RTT, True, "the wait is 2 RTTs at most")
 
     @suite.case(f"{qdisc}: pace_below_floor=N leaves nothing paced")
     def _off():
@@ -146,6 +218,8 @@ def main():
     modules.load("tcp_dctcp_floor")
     net = Net()
     net.sysctl("net.ipv4.tcp_ecn", 1)
+    # The timeouts are real ones: ACKs that only look late are not to undo them.
+    net.sysctl("net.ipv4.tcp_frto", 0)
     add_cases(net, "pfifo")
     add_cases(net, "fq")
     suite.run()
