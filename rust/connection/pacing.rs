@@ -7,6 +7,7 @@ use super::{
     super::{
         dctcp::{
             fraction::{
+                begins_with,
                 follow_rtt,
                 Fraction, //
             },
@@ -51,12 +52,26 @@ pub(super) fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,
 {
-    if sk.data().paced_rtt_us != 0 && sk.packets_out() == 0 && sk.has_unsent_data() {
-        spread_start(sk.reborrow());
+    if sk.packets_out() == 0 && PACE_BELOW_FLOOR.get() && sk.has_unsent_data() {
+        begin_again(sk.reborrow());
     }
 }
 
 #[inline(never)]
+fn begin_again<A>(mut sk: Sock<'_, A, Control>)
+where
+    A: CongestionControl<Data = Connection>,
+{
+    // Until a mark was seen, alpha is what a new connection begins with.
+    if sk.delivered_ce() != 0 {
+        let cwnd = begins_with(sk.snd_cwnd(), sk.snd_ssthresh(), sk.data().alpha);
+        sk.set_snd_cwnd(cwnd);
+    }
+    if sk.data().paced_rtt_us != 0 {
+        spread_start(sk);
+    }
+}
+
 fn spread_start<A>(mut sk: Sock<'_, A, Control>)
 where
     A: CongestionControl<Data = Connection>,

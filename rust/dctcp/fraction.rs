@@ -44,6 +44,21 @@ fn sustains_floor(alpha: u32) -> bool {
     alpha <= MAX_ALPHA / 2
 }
 
+/// The window, in packets, with which a flow begins again after nothing was in flight, on a path that
+/// marks alpha (of 1024) of its packets: where most are marked, not more than what the last mark
+/// left, which is `ssthresh`.
+///
+/// What a flow gained after that it gained at the end of what it had to send, while the others had
+/// ended. N flows that begin with it at once lose packets to a buffer that has room for what marks
+/// had left them.
+pub(crate) fn begins_with(cwnd: u32, ssthresh: u32, alpha: u32) -> u32 {
+    if sustains_floor(alpha) {
+        cwnd
+    } else {
+        cwnd.min(ssthresh.max(super::floor::MIN_CWND))
+    }
+}
+
 /// The window w that is wanted, if it is below 2 packets. Zero stands for "2 or more", so that a
 /// zeroed connection is an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
