@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pacing below the floor: after a loss at the floor, where most is marked, dctcp_floor keeps cwnd at
+# Pacing below the floor: after a loss at the floor, where more than a quarter is marked, dctcp_floor keeps cwnd at
 # 2 and sends a packet every RTT/w, with and without sch_fq; and it is stock again afterwards.
 #
 # The peer answers after 150 ms. A timeout takes the window to 1, the next to 1/2, a packet every 300 ms.
@@ -17,7 +17,7 @@ FLOOR, STOCK = "dctcp_floor", "dctcp"
 RTT = 0.15
 #: Enough marks for a window of 2: ten packets, five, two.
 MARKS = 18
-PACKETS = 70
+PACKETS = 80
 #: RPCs of one packet, one after the other.
 RPCS = 12
 
@@ -115,20 +115,20 @@ def is_paced(c, least, most):
 def add_cases(net, qdisc):
     """The cases, under one qdisc."""
 
-    @suite.case(f"{qdisc}: a packet every 2 RTTs, and stock once marks are on half and less")
+    @suite.case(f"{qdisc}: a packet every 2 RTTs, and stock once marks are on a quarter")
     def _paced():
         for c, peer in fall(net, qdisc, FLOOR, True):
             gap = stays_away(c, peer)
             ktap.note(f"the next packet after {1000 * gap:.0f} ms; {c.info().pacing_rate} bytes/s")
             ktap.equal(gap > 1.5 * RTT, True, f"a gap of {gap:.3f} s is more than 1.5 RTTs")
             is_paced(c, 1 / 2, 3 / 4)
-            # Alpha goes down by a sixteenth a window: after the eleventh it is below 1/2.
-            for clean in range(20):
-                if c.dctcp().alpha <= 512:
+            # Alpha goes down by a sixteenth a window: after the 22nd it is below 1/4.
+            for clean in range(40):
+                if c.dctcp().alpha <= 256:
                     break
                 is_paced(c, 1 / 2, 1)
                 peer.ack()
-            ktap.equal(8 < clean < 14, True, f"{clean} ACKs without a mark")
+            ktap.equal(17 < clean < 26, True, f"{clean} ACKs without a mark")
             peer.ack()
             same_rate(c)
             # Clocked by ACKs: each makes one packet leave, or two, at once.
@@ -175,6 +175,21 @@ def add_cases(net, qdisc):
         ktap.equal(waits[1][-3] < RTT / 2, True, "from one packet on it leaves at once")
         ktap.equal(waits[2][RPCS // 2] > RTT / 4, True, "below, starts are spread")
         ktap.equal(waits[2][-2] < 3 * RTT, True, "the wait is 2 RTTs at most")
+
+    @suite.case(f"{qdisc}: what grew since the last mark is not sent at once, where most is marked")
+    def _start():
+        left = {}
+        for paced in (True, False):
+            for c, peer in fall(net, qdisc, FLOOR, paced, timeouts=0, packets=MARKS + 12):
+                while peer.acked < MARKS + 12:
+                    peer.ack()
+                info = c.info()
+                ktap.equal(info.cwnd > 3 and c.dctcp().alpha > 256, True,
+                           f"cwnd {info.cwnd} has grown, alpha {c.dctcp().alpha}")
+                time.sleep(RTT)
+                left[paced] = len(c.write(info.cwnd * c.MSS)) - info.cwnd
+        ktap.equal(left[False], 0, "pace_below_floor=N: all leaves")
+        ktap.equal(left[True] < -1, True, f"Y: {-left[True]} packets wait")
 
     @suite.case(f"{qdisc}: pace_below_floor=N leaves nothing paced")
     def _off():

@@ -9,10 +9,10 @@
 //! 2 and a lost packet has a second one behind it.
 //!
 //! ```text
-//!                        a loss while most is marked: w < 2
+//!                     a loss while α > 1/4, at the floor: w < 2
 //!   cwnd, ACK clock  ────────────────────────────────────►  w, paced at mss·w/RTT
 //!   (as stock)       ◄────────────────────────────────────  (cwnd stays at the floor)
-//!                        w ≥ 2, or marks on half and less
+//!                     w ≥ 2, or α ≤ 1/4
 //! ```
 //!
 //! Marks alone do not lead here, though §3.3 wants w·(1 − α/2) at each. Flows that have two packets
@@ -37,11 +37,12 @@ const GAIN: u32 = ONE / 128;
 /// Microseconds in a second.
 const USEC_PER_SEC: u64 = 1_000_000;
 
-/// Marks on alpha (of 1024) of the packets sustain 2 packets: 2·(1 − α)/α ≥ 2. There halving by the
-/// marked packets and a packet more for each of the others balance. Who loses packets nevertheless
-/// does not lose them to a queue of flows at the floor.
+/// Marks on alpha (of 1024) of the packets sustain 2 packets: 2·(1 − α)/α, where halving by the marked
+/// packets and a packet more for each of the others balance, is 2 at α = ½; half of that is taken,
+/// since the ends of answers are not marked. Who loses packets nevertheless does not lose them to a
+/// queue of flows at the floor.
 fn sustains_floor(alpha: u32) -> bool {
-    alpha <= MAX_ALPHA / 2
+    alpha <= MAX_ALPHA / 4
 }
 
 /// The window, in packets, with which a flow begins again after nothing was in flight, on a path that

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::dctcp::{
     alpha::{MAX_ALPHA, ssthresh_lost},
-    fraction::{Fraction, follow_rtt},
+    fraction::{Fraction, begins_with, follow_rtt},
 };
 
 /// One packet, and the least window, in the unit of [`Fraction::to_raw`].
@@ -42,16 +42,16 @@ fn the_clamp_of_ssthresh_is_not_in_it() {
 }
 
 #[test]
-fn marks_on_half_sustain_the_floor() {
-    for alpha in [0, 511, 512] {
+fn marks_on_a_quarter_sustain_the_floor() {
+    for alpha in [0, 255, 256] {
         assert_eq!(Fraction::NONE.lost(2, alpha), Fraction::NONE);
         assert_eq!(Fraction::NONE.timed_out(2, alpha), Fraction::NONE);
         assert_eq!(of(LEAST).lost(2, alpha), Fraction::NONE);
         assert_eq!(of(LEAST).acked(1, alpha), Fraction::NONE);
     }
-    assert!(Fraction::NONE.lost(2, 513).is_below_floor());
-    assert!(Fraction::NONE.timed_out(2, 513).is_below_floor());
-    assert!(of(LEAST).acked(1, 513).is_below_floor());
+    assert!(Fraction::NONE.lost(2, 257).is_below_floor());
+    assert!(Fraction::NONE.timed_out(2, 257).is_below_floor());
+    assert!(of(LEAST).acked(1, 257).is_below_floor());
 }
 
 /// ACKs for one packet, until w is at the floor again.
@@ -104,6 +104,17 @@ fn idle_time_brings_back_one_packet() {
 }
 
 #[test]
+fn a_start_is_not_larger_than_what_the_last_mark_left() {
+    assert_eq!(begins_with(5, 3, MAX_ALPHA), 3);
+    assert_eq!(begins_with(5, 3, MAX_ALPHA / 4 + 1), 3);
+    // Few marks, no mark yet, nothing gained, and the floor.
+    assert_eq!(begins_with(5, 3, MAX_ALPHA / 4), 5);
+    assert_eq!(begins_with(28, 0x7fff_ffff, MAX_ALPHA), 28);
+    assert_eq!(begins_with(2, 3, MAX_ALPHA), 2);
+    assert_eq!(begins_with(5, 1, MAX_ALPHA), 2);
+}
+
+#[test]
 fn the_rate_has_no_headroom() {
     // A packet of 1448 bytes in an RTT of 1 ms, and one in 2 of them.
     assert_eq!(of(ONE).rate(1448, 1000), Some(1_448_000));
@@ -141,7 +152,7 @@ proptest! {
     #[test]
     fn above_the_floor_is_stocks(cwnd in 0u32..8, large: u32, alpha in 0..=MAX_ALPHA) {
         for cwnd in [cwnd, large] {
-            let above = cwnd >= 4 || alpha <= MAX_ALPHA / 2;
+            let above = cwnd >= 4 || alpha <= MAX_ALPHA / 4;
             prop_assert_eq!(Fraction::NONE.lost(cwnd, alpha) == Fraction::NONE, above);
             prop_assert_eq!(Fraction::NONE.timed_out(cwnd, alpha) == Fraction::NONE, above);
         }
@@ -163,7 +174,7 @@ proptest! {
 
     /// Losses never raise it, and ACKs never lower it.
     #[test]
-    fn it_is_monotone(w in below(), alpha in MAX_ALPHA / 2 + 1..=MAX_ALPHA, packets in 1u32..64) {
+    fn it_is_monotone(w in below(), alpha in MAX_ALPHA / 4 + 1..=MAX_ALPHA, packets in 1u32..64) {
         prop_assert!(w.lost(2, alpha).to_raw() <= w.to_raw());
         prop_assert!(w.timed_out(2, alpha).to_raw() <= w.lost(2, alpha).to_raw());
         let acked = w.acked(packets, alpha);
@@ -174,7 +185,7 @@ proptest! {
 
     /// A loss halves it, whatever alpha is, where marks do not sustain the floor.
     #[test]
-    fn a_loss_halves(w in below(), alpha in MAX_ALPHA / 2 + 1..=MAX_ALPHA) {
+    fn a_loss_halves(w in below(), alpha in MAX_ALPHA / 4 + 1..=MAX_ALPHA) {
         prop_assert_eq!(w.lost(2, alpha).to_raw(), (w.to_raw() / 2).max(LEAST));
     }
 
@@ -188,6 +199,13 @@ proptest! {
             let more = raised.to_raw() - w.to_raw();
             prop_assert!((ONE / 2 - ONE / 64..=ONE / 2).contains(&more));
         }
+    }
+
+    /// A start raises no window, and takes none below the floor.
+    #[test]
+    fn starts_only_lower(cwnd: u32, ssthresh: u32, alpha: u32) {
+        let start = begins_with(cwnd, ssthresh, alpha);
+        prop_assert!(start <= cwnd && start >= cwnd.min(2));
     }
 
     /// A flow begins within the time that it would take for a packet; from one an RTT on at once.
