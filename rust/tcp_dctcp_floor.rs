@@ -30,6 +30,7 @@ use connection::{
     control_window,
     follow_state,
     hold_undone,
+    note_lossy_rtt,
     observed,
     pace,
     prepare_window,
@@ -168,10 +169,12 @@ impl CongestionControl for DctcpFloor {
         if new == CaState::Recovery && sk.ca_state() != CaState::Recovery {
             let reduced = sk.ca_state() == CaState::Cwr;
             react_to_loss(sk, reduced, Fraction::lost);
+            note_lossy_rtt(sk, false);
         }
         follow_state(sk, new);
         let connection = sk.data();
         if new == CaState::Loss && (connection.fraction != 0 || connection.paced_rtt_us != 0) {
+            note_lossy_rtt(sk, true);
             // The first retransmission leaves before the next ACK.
             pace(sk);
         }

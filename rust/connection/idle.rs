@@ -5,10 +5,7 @@
 
 use super::{
     super::{
-        dctcp::{
-            fraction::Fraction,
-            idle, //
-        },
+        dctcp::idle,
         net::{
             cong::{
                 CaState,
@@ -21,7 +18,6 @@ use super::{
             }, //
         },
     },
-    pace,
     Connection, //
 };
 
@@ -63,12 +59,6 @@ fn restart<A>(mut sk: Sock<'_, A, Control>, idle: u32, now: u32)
 where
     A: CongestionControl<Data = Connection>,
 {
-    let fraction = Fraction::from_raw(sk.data().fraction);
-    let rested = fraction.idle(idle, sk.rto());
-    if rested != fraction {
-        sk.data_mut().fraction = rested.to_raw();
-        pace(&mut sk);
-    }
     let after = windows(&sk).after_idle(idle, sk.rto(), sk.init_cwnd());
     sk.set_snd_ssthresh(after.ssthresh);
     sk.set_snd_cwnd(after.cwnd);

@@ -44,7 +44,10 @@ use super::{
     RTO_FLOOR, //
 };
 
-pub(super) use pacing::pace;
+pub(super) use pacing::{
+    note_lossy_rtt,
+    pace, //
+};
 use seen::Counter;
 
 /// A connection's state, shared by both algorithms.
@@ -87,6 +90,8 @@ pub(super) struct Connection {
     pub(super) loss_fraction: u32,
     /// The RTT that pacing below the floor stands on, in µs; 0 when there is no such pacing.
     pub(super) paced_rtt_us: u32,
+    /// The RTT when a loss was last seen, in µs; 0 when there is no such pacing.
+    pub(super) lossy_rtt_us: u32,
     /// SND.NXT when the start of what follows was last held back.
     pub(super) spread_at: u32,
     /// Protective load balancing.

@@ -45,8 +45,9 @@ where
     connection.fraction = fraction.acked(delivered, connection.alpha).to_raw();
 }
 
-/// A flow that wants less than a packet an RTT begins at a random moment of the time that it would
-/// take for one, once for each time that nothing was in flight.
+/// A flow begins again: with what marks had left it; and one that wants less than a packet an RTT, at a
+/// random moment of the time that it would take for one in the queue that lost packets, once for each
+/// time that nothing was in flight.
 #[inline(always)]
 pub(super) fn spread_starts<A>(sk: &mut Sock<'_, A, Control>)
 where
@@ -78,6 +79,7 @@ where
 {
     let Connection {
         paced_rtt_us,
+        lossy_rtt_us,
         spread_at,
         ..
     } = *sk.data();
@@ -85,7 +87,7 @@ where
         return;
     }
     let fraction = Fraction::from_raw(sk.data().fraction);
-    if let Some(usecs) = fraction.spread(paced_rtt_us, random32()) {
+    if let Some(usecs) = fraction.spread(paced_rtt_us.max(lossy_rtt_us), random32()) {
         sk.data_mut().spread_at = sk.snd_nxt();
         sk.hold_back(usecs);
         seen::count(&sk, Counter::HeldBack);
@@ -131,6 +133,33 @@ where
     paced
 }
 
+/// The newest RTT, in µs; beyond `lossy` not more than the smoothed one. 0 when there is none yet.
+fn newest_rtt_us<A, C>(sk: &Sock<'_, A, C>, lossy: u32) -> u32
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let srtt_us = sk.srtt_us_8() >> 3;
+    match sk.rack_rtt_us() {
+        0 => srtt_us,
+        rtt_us => rtt_us.min(srtt_us.max(lossy)),
+    }
+}
+
+/// Below the floor a loss was seen: the RTT now is that of a queue that loses packets. The ACK that
+/// shows a loss was not held back by the receiver; what came before an RTO may have been.
+pub(in super::super) fn note_lossy_rtt<A, C>(sk: &mut Sock<'_, A, C>, timed_out: bool)
+where
+    A: CongestionControl<Data = Connection>,
+    C: Window,
+{
+    let rtt_us = newest_rtt_us(sk, if timed_out { 0 } else { u32::MAX });
+    let connection = sk.data_mut();
+    if connection.fraction != 0 && !(timed_out && connection.lossy_rtt_us != 0) {
+        connection.lossy_rtt_us = rtt_us;
+    }
+}
+
 /// The rate follows the fraction of a window, and packets keep to it: sch_fq spaces them where it
 /// is installed, else TCP's own timer.
 fn pace_below_floor<A, C>(sk: &mut Sock<'_, A, C>)
@@ -138,12 +167,12 @@ where
     A: CongestionControl<Data = Connection>,
     C: Window,
 {
-    let srtt_us = sk.srtt_us_8() >> 3;
-    let sample = match sk.rack_rtt_us() {
-        0 => srtt_us,
-        rtt_us => rtt_us.min(srtt_us),
-    };
-    let rtt_us = follow_rtt(sk.data().paced_rtt_us, sample).max(1);
+    let Connection {
+        paced_rtt_us,
+        lossy_rtt_us,
+        ..
+    } = *sk.data();
+    let rtt_us = follow_rtt(paced_rtt_us, newest_rtt_us(sk, lossy_rtt_us), lossy_rtt_us).max(1);
     let fraction = Fraction::from_raw(sk.data().fraction);
     if let Some(rate) = fraction.rate(sk.mss_cache(), rtt_us) {
         sk.set_pacing_rate(rate.min(sk.max_pacing_rate()));
@@ -169,6 +198,7 @@ where
     let connection = sk.data_mut();
     connection.fraction = 0;
     connection.paced_rtt_us = 0;
+    connection.lossy_rtt_us = 0;
     connection.asked_for_pacing = false;
     if asked {
         sk.end_pacing();

@@ -116,20 +116,12 @@ impl Fraction {
         Self(self.lost(cwnd, alpha).0.min(ONE))
     }
 
-    /// After `idle` jiffies without a transmission: twice as much for each `rto` jiffies, up to one
-    /// packet an RTT. What was learnt of the queue is worth less with each, as a large window is
-    /// (RFC 2861).
-    pub(crate) fn idle(self, idle: u32, rto: u32) -> Self {
-        // No overflow: below 2¹⁷, times 2⁸.
-        let times = idle.checked_div(rto).unwrap_or(0).min(8);
-        Self(self.0.max((self.0 << times).min(ONE)))
-    }
-
     /// How long the first packet waits after nothing was in flight, in µs: some part of RTT/w, by
     /// `chance` of 2³². `None` from one packet an RTT on.
     ///
     /// N flows that are asked at once would answer at once, N packets whatever they want; a gap
-    /// between the packets of a flow does nothing for that, one between the flows does.
+    /// between the packets of a flow does nothing for that, one between the flows does. It holds after
+    /// idle time too: a wait of 2 RTTs costs little, and an RTO is what the others had to wait for.
     pub(crate) fn spread(self, rtt_us: u32, chance: u32) -> Option<u32> {
         if !self.is_below_floor() || self.0 >= ONE {
             return None;
@@ -182,18 +174,18 @@ impl Fraction {
     }
 }
 
-/// The RTT that the pacing stands on: `known` µs so far (0: nothing yet), and the newest `sample`.
+/// The RTT that the pacing stands on: `known` µs so far (0: nothing yet), the newest `sample`, and
+/// `lossy`, what it was at the last loss (0: none was measured).
 ///
-/// Down at once, up by an eighth an ACK. A receiver holds the ACK of a packet that comes alone for
-/// up to 40 ms, and paced packets come alone; a smoothed RTT would take the delay for the path's,
-/// the pacing would get slower by it and the next delay longer.
-pub(crate) fn follow_rtt(known: u32, sample: u32) -> u32 {
-    if known == 0 || sample < known {
-        sample
-    } else {
-        known
-            .saturating_add(known / 8)
-            .saturating_add(1)
-            .min(sample)
+/// Up to the RTT of a queue that lost packets it is the sample: an incast's queue is empty at the end
+/// of a round and full a moment after the next began. Beyond that it is the sample if that is less,
+/// and goes up by an eighth an ACK. A receiver holds the ACK of a packet that comes alone for up to
+/// 40 ms, and paced packets come alone; a smoothed RTT would take the delay for the path's, the pacing
+/// would get slower by it and the next delay longer.
+pub(crate) fn follow_rtt(known: u32, sample: u32, lossy: u32) -> u32 {
+    if known == 0 {
+        return sample;
     }
+    let most = known.saturating_add(known / 8).saturating_add(1);
+    sample.min(most.max(lossy))
 }

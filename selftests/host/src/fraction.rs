@@ -91,19 +91,6 @@ fn an_rto_leaves_one_packet_at_most() {
 }
 
 #[test]
-fn idle_time_brings_back_one_packet() {
-    let w = 3 * ONE / 4;
-    assert_eq!(of(LEAST).idle(199, 200), of(LEAST));
-    assert_eq!(of(LEAST).idle(200, 200), of(ONE));
-    assert_eq!(of(w).idle(200, 200), of(ONE));
-    assert_eq!(of(LEAST).idle(10_000, 200), of(ONE));
-    assert_eq!(of(ONE + 1).idle(10_000, 200), of(ONE + 1));
-    assert_eq!(Fraction::NONE.idle(10_000, 200), Fraction::NONE);
-    assert_eq!(of(2 * ONE - 1).idle(u32::MAX, 1), of(2 * ONE - 1));
-    assert_eq!(of(LEAST).idle(u32::MAX, 0), of(LEAST));
-}
-
-#[test]
 fn a_start_is_not_larger_than_what_the_last_mark_left() {
     assert_eq!(begins_with(5, 3, MAX_ALPHA), 3);
     assert_eq!(begins_with(5, 3, MAX_ALPHA / 4 + 1), 3);
@@ -138,13 +125,21 @@ fn starts_are_spread_over_the_time_of_a_packet() {
 
 #[test]
 fn a_delayed_ack_is_not_taken_for_the_path() {
-    assert_eq!(follow_rtt(0, 1000), 1000);
-    assert_eq!(follow_rtt(1000, 400), 400);
-    assert_eq!(follow_rtt(1000, 999), 999);
-    assert_eq!(follow_rtt(400, 40_400), 451);
+    assert_eq!(follow_rtt(0, 1000, 0), 1000);
+    assert_eq!(follow_rtt(1000, 400, 0), 400);
+    assert_eq!(follow_rtt(1000, 999, 0), 999);
+    assert_eq!(follow_rtt(400, 40_400, 0), 451);
     // The path's own growth is followed all the way.
-    let grown = (0..30).fold(400, |rtt, _| follow_rtt(rtt, 4000));
+    let grown = (0..30).fold(400, |rtt, _| follow_rtt(rtt, 4000, 0));
     assert_eq!(grown, 4000);
+}
+
+#[test]
+fn a_queue_that_fills_is_followed_at_once() {
+    assert_eq!(follow_rtt(400, 4000, 5000), 4000);
+    assert_eq!(follow_rtt(400, 40_400, 5000), 5000);
+    assert_eq!(follow_rtt(5000, 40_400, 5000), 5626);
+    assert_eq!(follow_rtt(5000, 400, 5000), 400);
 }
 
 proptest! {
@@ -169,7 +164,7 @@ proptest! {
             prop_assert!(raw == 0 || untouched || (LEAST..2 * ONE).contains(&raw));
         }
         _ = w.rate(mss, rtt);
-        _ = follow_rtt(rtt, sample);
+        _ = follow_rtt(rtt, sample, raw);
     }
 
     /// Losses never raise it, and ACKs never lower it.
@@ -222,7 +217,6 @@ proptest! {
         }
         prop_assert_eq!(Fraction::NONE.spread(rtt, chance), None);
         _ = of(chance).spread(u32::MAX, rtt);
-        prop_assert!(w.idle(rtt, chance).to_raw() >= w.to_raw());
     }
 
     /// A larger window is never paced more slowly, a longer RTT never faster; never at 0.
@@ -236,11 +230,12 @@ proptest! {
         prop_assert!(w.rate(mss, longer).unwrap() <= rate);
     }
 
-    /// The RTT lies between the newest sample and what was known.
+    /// The RTT lies between the newest sample and what was known, and is never 0 when neither is.
     #[test]
-    fn the_rtt_follows(known in 1u32.., sample in 1u32..) {
-        let rtt = follow_rtt(known, sample);
+    fn the_rtt_follows(known in 1u32.., sample in 1u32.., lossy: u32) {
+        let rtt = follow_rtt(known, sample, lossy);
         prop_assert!(rtt >= known.min(sample) && rtt <= known.max(sample));
         prop_assert!(rtt == sample || rtt > known || known == sample);
+        prop_assert!(sample > lossy || rtt == sample);
     }
 }
