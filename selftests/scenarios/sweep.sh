@@ -69,7 +69,7 @@ load() {
 # duration N: long enough for some rounds. Where they wait for timers, most of the time costs nothing.
 duration() {
 	if [ "$1" -lt 8 ]; then
-		echo 300ms
+		echo 1s
 	elif [ "$LOAD" = closed ]; then
 		echo 1s
 	elif [ "$1" -lt 32 ]; then
