@@ -102,6 +102,19 @@ def marked(c):
         waiting += len(c.ack(i, flags=ECE)) - 1
 
 
+def lost_below(c):
+    """The same, then the first of the two packets that are out is lost."""
+    marked(c)
+    first = 30
+    sent = c.ack(first, sacks=[(first + 1, first + 2)], flags=ECE)
+    while c.at(first) not in [s.seq for s in sent]:
+        more = c.wait()
+        ktap.equal(len(more) > 0, True, "a retransmission came")
+        sent += more
+    time.sleep(c.rtt)
+    c.ack(first + 2, flags=ECE)
+
+
 # name, what happens, how the connection is opened, what it counts beside the connection.
 PLAYS = [
     ("an ordinary connection", ordinary, {}, {}),
@@ -153,7 +166,7 @@ def add_others(net, trace):
         with modules.Parameter(MODULE, "pace_below_floor", "Y"):
             before = seen(net)
             with Connection(net, FLOOR, rtt=0.02) as c:
-                marked(c)
+                lost_below(c)
                 counted, rate = moved(net, before), c.info().pacing_rate
             events = trace.events("dctcp_floor_paced")
             ktap.note(f"counted {counted}; {len(events)} events, the last {events[-1:]}")
