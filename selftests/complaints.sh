@@ -7,7 +7,7 @@
 # what stands between the marks of detectors.sh, which plants faults to see them found.
 
 # Taints are no complaint: the modules come from outside the tree.
-complaints='BUG:|WARNING:|Oops|general protection|Kernel panic|cut here|panicked at
+complaints='BUG:|BUG at|WARNING:|Oops|general protection|Kernel panic|panicked at
 INFO: task .* blocked|rcu: INFO:|rcu: .*starved|self-detected stall|soft lockup|hard LOCKUP|page allocation failure
 possible circular|possible recursive|lock inversion|inconsistent .*lock|suspicious RCU usage|lock held when returning
 sleeping function called|scheduling while atomic|DEBUG_LOCKS_WARN_ON|locks held|held lock freed|non-static key
