@@ -65,15 +65,15 @@ const said = [], figures = [...document.querySelectorAll('main svg')];
 if (!figures.length) said.push('no figure at all');
 for (const svg of figures) {
 	const section = svg.closest('section'), name = section && section.getAttribute('aria-labelledby');
-	const table = section && section.querySelector('table');
+	const after = t => svg.compareDocumentPosition(t) & Node.DOCUMENT_POSITION_FOLLOWING;
+	const table = section && [...section.querySelectorAll('table')].find(after);
 	const text = svg.querySelector('title')?.textContent;
-	if (!table) { said.push(`${text}: no table in its section`); continue; }
+	if (!table) { said.push(`${text}: no table after it in its section`); continue; }
 	if (!table.querySelector('tbody tr')) said.push(`${text}: its table is empty`);
-	if (!(svg.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING)) said.push(`${text}: its table comes first`);
 	// What the figure's key and bars name has to be a row.
 	const rows = [...table.querySelectorAll('tbody tr')].map(r => r.textContent).join('\\n');
 	for (const t of svg.querySelectorAll('text')) {
-		const key = t.textContent.match(/^(.*), max /);
+		const key = t.textContent.match(/^(.*), (?:max|min) /);
 		if (key && !rows.includes(key[1])) said.push(`${name}: ${key[1]} is drawn and not in the table`);
 	}
 }
