@@ -82,8 +82,8 @@ report-test: ## the report in a real browser: widths, light and dark, screen rea
 compare: ## what differs between the records of two runs (A=folder B=folder); virtme/compare.sh A B has a status too
 	@virtme/compare.sh "$(A)" "$(B)"
 
-bench: ## every scenario: those of `make run`, T0-slow, T1, incast, the sweep and what both modules cost
-	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 trace T1 incast T2 T3 T0 T0-slow cost ack"
+bench: ## every scenario: those of `make run`, T0-slow, T1, windows, incast, the sweep and what both modules cost
+	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 T0 T0-slow cost ack"
 
 kselftest: ## the kselftests in a guest (TESTS="one two"; KERNEL=debug on a kernel with detectors, built once)
 	@virtme/setup.sh

@@ -5,7 +5,7 @@
 //! The headers are compiled in, so that a figure of somebody else's is written down once.
 
 /// The scenarios that the report has a section for, in its order, with their scripts.
-pub const SCENARIOS: [(&str, &str); 15] = [
+pub const SCENARIOS: [(&str, &str); 16] = [
     ("T0", include_str!("../../scenarios/T0.sh")),
     ("T0-slow", include_str!("../../scenarios/T0-slow.sh")),
     ("T1", include_str!("../../scenarios/T1.sh")),
@@ -13,6 +13,7 @@ pub const SCENARIOS: [(&str, &str); 15] = [
     ("T3", include_str!("../../scenarios/T3.sh")),
     ("T4", include_str!("../../scenarios/T4.sh")),
     ("T4-loss", include_str!("../../scenarios/T4-loss.sh")),
+    ("T4-cwnd", include_str!("../../scenarios/T4-cwnd.sh")),
     ("incast", include_str!("../../scenarios/incast.sh")),
     ("sweep", include_str!("../../scenarios/sweep.sh")),
     ("sweep-many", include_str!("../../scenarios/sweep-many.sh")),

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::cwnd;
 use crate::format::{ratio, throughput, time};
 use crate::header::{SCENARIOS, public, title};
 use crate::plot::plot;
@@ -130,6 +131,12 @@ fn section(
     if let Some(picture) = plot(scenario) {
         scrolling(out, &format!("{name}, picture"), &picture);
     }
+    for regime in cwnd::regimes(scenario) {
+        let what = format!("{name}, windows of {regime}");
+        scrolling(out, &what, &cwnd::drawing(scenario, regime));
+        let what = format!("{what}, table");
+        scrolling(out, &what, &cwnd::table(scenario, regime));
+    }
     scrolling(out, &format!("{name}, table"), &table(scenario));
     for note in &scenario.notes {
         paragraph(out, "note", "Note:", note);
@@ -165,7 +172,8 @@ fn provenance(out: &mut String) {
              <li>Virtual time counts instructions. Caches, memory and a second CPU cost nothing in it, so its times are \
              not a machine's, and are not to be set against the public figures one to one.</li>\n\
              <li>What differs between variants of one scenario is the policy or the algorithm; the rest is equal.</li>\n\
-             <li>cwnd over time is not in the records; <em>cwnd min</em> in a table is a flow's smallest.</li>\n\
+             <li><em>cwnd min</em> in a table is the smallest that samples of tcp_info found; ACK by ACK, windows are in \
+             T4-cwnd, which is a run of its own.</li>\n\
              </ul>\n</section>\n";
 }
 

@@ -3,6 +3,7 @@
 //! Tables and tail plots out of the lab's records; the records are all it knows.
 
 mod compare;
+mod cwnd;
 mod format;
 mod header;
 mod html;
@@ -79,10 +80,16 @@ fn run(args: &Args) -> Result<(), String> {
     for scenario in &scenarios {
         let beside = scenario.file.parent().unwrap_or(Path::new("."));
         let folder = args.svg.as_deref().unwrap_or(beside);
-        for (drawing, ending) in [
-            (plot::plot(scenario), ""),
-            (sweep::sweep(scenario), "-by-n"),
-        ] {
+        let mut drawings = vec![
+            (plot::plot(scenario), String::new()),
+            (sweep::sweep(scenario), "-by-n".into()),
+        ];
+        for regime in cwnd::regimes(scenario) {
+            // A regime becomes part of a file's name.
+            let ending = regime.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            drawings.push((Some(cwnd::drawing(scenario, regime)), format!("-{ending}")));
+        }
+        for (drawing, ending) in drawings {
             let Some(drawing) = drawing else {
                 continue;
             };

@@ -48,6 +48,8 @@ pub struct Cell {
     pub variant: String,
     /// Its metrics, in the order of the file.
     pub metrics: Vec<Metric>,
+    /// Its congestion window over time: from when (µs), how much (packets).
+    pub windows: Vec<(f64, f64)>,
 }
 
 impl Cell {
@@ -112,7 +114,8 @@ impl Scenario {
         }
     }
 
-    fn number(&mut self, record: Record, value: f64) {
+    /// The cell that a record belongs to.
+    fn cell(&mut self, record: &Record) -> &mut Cell {
         let flow = entry(
             &mut self.flows,
             |f| f.name == record.flow,
@@ -121,14 +124,19 @@ impl Scenario {
                 cells: Vec::new(),
             },
         );
-        let cell = entry(
+        entry(
             &mut flow.cells,
             |c| c.variant == record.variant,
             || Cell {
                 variant: record.variant.clone(),
                 metrics: Vec::new(),
+                windows: Vec::new(),
             },
-        );
+        )
+    }
+
+    fn number(&mut self, record: &Record, value: f64) {
+        let cell = self.cell(record);
         let metric = entry(
             &mut cell.metrics,
             |m| m.name == record.metric,
@@ -150,6 +158,25 @@ fn entry<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, new: impl FnOnce() -> T)
         list.len() - 1
     });
     &mut list[at]
+}
+
+/// A window over time as its record has it: `TIME:WINDOW TIME:WINDOW …`, in order of time.
+fn windows(text: &str) -> Result<Vec<(f64, f64)>, String> {
+    let point = |word: &str| {
+        let (at, window) = word.split_once(':')?;
+        let (at, window): (u32, u32) = (at.parse().ok()?, window.parse().ok()?);
+        Some((f64::from(at), f64::from(window)))
+    };
+    let mut points = Vec::new();
+    for word in text.split_whitespace() {
+        points.push(point(word).ok_or_else(|| {
+            format!("'{word}' is no time and window; run the scenario that made it again")
+        })?);
+    }
+    match points.is_sorted_by(|a, b| a.0 <= b.0) {
+        true => Ok(points),
+        false => Err("windows out of order; run the scenario that made them again".into()),
+    }
 }
 
 /// The files that the command line means: a folder stands for its `*.json`, in order of name.
@@ -235,8 +262,11 @@ fn add(scenarios: &mut Vec<Scenario>, file: &Path, records: Vec<Record>) -> Resu
             },
         );
         match record.value.clone() {
+            Value::Text(text) if record.metric == "cwnd_over_time" => {
+                scenario.cell(&record).windows = windows(&text)?;
+            }
             Value::Text(text) => scenario.sentence(&record, &text),
-            Value::Number(value) => scenario.number(record, value),
+            Value::Number(value) => scenario.number(&record, value),
         }
     }
     Ok(())
@@ -289,6 +319,9 @@ pub mod tests {
         let slash =
             r#"[{"scenario":"../x","variant":"","flow":"","metric":"","unit":"","value":1}]"#;
         assert!(add(&mut Vec::new(), Path::new("x"), parse(slash).unwrap()).is_err());
+        assert!(
+            windows("0:10 7:x").is_err() && windows("7:1 3:1").is_err() && windows("-1:2").is_err()
+        );
         assert!(
             load(&["no/such/file.json".into()])
                 .unwrap_err()
