@@ -82,8 +82,11 @@ report-test: ## the report in a real browser: widths, light and dark, screen rea
 compare: ## what differs between the records of two runs (A=folder B=folder); virtme/compare.sh A B has a status too
 	@virtme/compare.sh "$(A)" "$(B)"
 
+apps: ## applications of Debian's: PostgreSQL by pasta and a splicing forwarder (T2), netperf streams (T3) and TCP_RR
+	@$(MAKE) scenarios SCENARIOS="T2 T3 netperf-rr"
+
 bench: ## every scenario: those of `make run`, T0-slow, T1, windows, incast, the sweep and what both modules cost
-	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 T0 T0-slow cost ack"
+	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-slow cost ack"
 
 kselftest: ## the kselftests in a guest (TESTS="one two"; KERNEL=debug on a kernel with detectors, built once)
 	@virtme/setup.sh
@@ -157,5 +160,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report report-test compare bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
+.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help

@@ -5,12 +5,13 @@
 //! The headers are compiled in, so that a figure of somebody else's is written down once.
 
 /// The scenarios that the report has a section for, in its order, with their scripts.
-pub const SCENARIOS: [(&str, &str); 16] = [
+pub const SCENARIOS: [(&str, &str); 17] = [
     ("T0", include_str!("../../scenarios/T0.sh")),
     ("T0-slow", include_str!("../../scenarios/T0-slow.sh")),
     ("T1", include_str!("../../scenarios/T1.sh")),
     ("T2", include_str!("../../scenarios/T2.sh")),
     ("T3", include_str!("../../scenarios/T3.sh")),
+    ("netperf-rr", include_str!("../../scenarios/netperf-rr.sh")),
     ("T4", include_str!("../../scenarios/T4.sh")),
     ("T4-loss", include_str!("../../scenarios/T4-loss.sh")),
     ("T4-cwnd", include_str!("../../scenarios/T4-cwnd.sh")),
