@@ -5,7 +5,6 @@
 //! C header: [`include/linux/sysctl.h`](srctree/include/linux/sysctl.h)
 
 use core::{
-    fmt::Write,
     ops::RangeInclusive,
     ptr, //
 };
@@ -17,8 +16,11 @@ use kernel::{
 
 use super::bindings;
 
-/// Longest text of a sysctl, with the NUL, in bytes.
-const MAX_LEN: usize = 64;
+/// What a sysctl's text says: pure, and tested on the host from the same file.
+#[path = "../policy/text.rs"]
+mod text;
+pub(crate) use text::Text;
+use text::MAX_LEN;
 
 /// One sysctl of a value of type `T`.
 pub(crate) struct Sysctl<T: 'static> {
@@ -31,57 +33,13 @@ pub(crate) struct Sysctl<T: 'static> {
     pub(crate) write: Option<fn(&T, &[u8]) -> Result>,
 }
 
-/// A text that is being written; what does not fit is cut off.
-pub(crate) struct Text {
-    bytes: [u8; MAX_LEN],
-    len: usize,
-}
-
-impl Text {
-    fn new() -> Self {
-        Self {
-            bytes: [0; MAX_LEN],
-            len: 0,
-        }
-    }
-
-    /// What stands before the NUL, without blanks at either end; `None` when C filled the text to
-    /// its end, because then the rest of a longer one was cut off.
-    fn trimmed(&self) -> Option<&[u8]> {
-        let end = self.bytes.iter().position(|&b| b == 0)?;
-        if end == MAX_LEN - 1 {
-            return None;
-        }
-        self.bytes.get(..end).map(<[u8]>::trim_ascii)
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, s: &str) -> core::fmt::Result {
-        for &byte in s.as_bytes() {
-            // The last byte stays NUL.
-            if self.len < MAX_LEN - 1 {
-                if let Some(slot) = self.bytes.get_mut(self.len) {
-                    *slot = byte;
-                    self.len += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The decimal number `text`, if it lies within `range`.
 ///
 /// # Errors
 ///
 /// `EINVAL` otherwise.
 pub(crate) fn number(text: &[u8], range: RangeInclusive<u32>) -> Result<u32> {
-    core::str::from_utf8(text)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .filter(|number| range.contains(number))
-        .ok_or(EINVAL)
+    text::number(text, range).ok_or(EINVAL)
 }
 
 /// A registered table of sysctls.
@@ -180,7 +138,7 @@ unsafe extern "C" fn handler<T: Sync + 'static>(
         let mut text = Text::new();
         (sysctl.read)(value, &mut text);
         let line = bindings::ctl_table {
-            data: text.bytes.as_mut_ptr().cast(),
+            data: text.as_mut_ptr().cast(),
             maxlen: MAX_LEN as c_int,
             ..Default::default()
         };
