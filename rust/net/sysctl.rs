@@ -138,7 +138,7 @@ unsafe extern "C" fn handler<T: Sync + 'static>(
         let mut text = Text::new();
         (sysctl.read)(value, &mut text);
         let line = bindings::ctl_table {
-            data: text.as_mut_ptr().cast(),
+            data: text.bytes_mut().as_mut_ptr().cast(),
             maxlen: MAX_LEN as c_int,
             ..Default::default()
         };

@@ -29,8 +29,8 @@ impl Text {
     }
 
     /// The [`MAX_LEN`] bytes, the last of them NUL, for C to read and to replace.
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.bytes.as_mut_ptr()
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8; MAX_LEN] {
+        &mut self.bytes
     }
 
     /// What stands before the NUL, without blanks at either end; `None` when C filled the text to
