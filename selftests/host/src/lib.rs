@@ -15,11 +15,17 @@ extern crate std;
 mod dctcp;
 #[path = "../../../rust/policy/mod.rs"]
 mod policy;
+#[path = "../../../rust/policy/text.rs"]
+mod text;
 
 #[cfg(test)]
 mod alpha;
 #[cfg(test)]
 mod fraction;
+#[cfg(test)]
+mod fuzz_dctcp;
+#[cfg(test)]
+mod fuzz_policy;
 #[cfg(test)]
 mod kernel_source;
 #[cfg(test)]
