@@ -97,7 +97,11 @@ impl History {
                 }
                 continue;
             }
+            let words: Vec<&str> = words.collect();
             let mut numbers = [0; 3];
+            if words.len() > numbers.len() || (first == "set" && words.len() != 2) {
+                return Err(bad());
+            }
             for (number, word) in numbers.iter_mut().zip(words) {
                 *number = word.parse().map_err(|_| bad())?;
             }
