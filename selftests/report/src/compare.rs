@@ -61,7 +61,7 @@ fn ran_on(folder: &Path, name: &str) -> Option<String> {
 }
 
 /// One scenario in both runs: its lines of the table, and how many figures changed.
-fn scenario(out: &mut String, a: &Scenario, b: &Scenario, same_image: bool) -> usize {
+pub(crate) fn scenario(out: &mut String, a: &Scenario, b: &Scenario, same_image: bool) -> usize {
     let (mut changed, mut within, mut equal) = (0, 0, 0);
     let mut rows = String::new();
     for (place, old) in numbers(a) {

@@ -5,6 +5,8 @@
 mod compare;
 mod cwnd;
 mod format;
+#[cfg(test)]
+mod fuzz_records;
 mod header;
 mod html;
 mod plot;
