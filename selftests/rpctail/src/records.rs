@@ -2,6 +2,8 @@
 
 //! The project's records: one measured or stated thing each, from which tables and plots are made.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::client::Outcome;
@@ -154,6 +156,14 @@ pub fn json(records: &[Record]) -> String {
     format!("[\n{}\n]\n", lines.collect::<Vec<_>>().join(",\n"))
 }
 
+/// A field of CSV: in quotes where its text would end it (RFC 4180 §2).
+fn field(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
+        false => text.into(),
+    }
+}
+
 /// The percentiles of all flows as CSV: `scenario,variant,flow,metric,us`.
 pub fn csv(records: &[Record]) -> String {
     let mut out = String::from("scenario,variant,flow,metric,us\n");
@@ -166,6 +176,8 @@ pub fn csv(records: &[Record]) -> String {
                 metric,
                 ..
             } = record;
+            let [scenario, variant, flow, metric] =
+                [scenario, variant, flow, metric].map(|text| field(text));
             out += &format!("{scenario},{variant},{flow},{metric},{us}\n");
         }
     }
@@ -226,5 +238,10 @@ mod tests {
         let text = csv(&records("T0", "stock", SECOND, &outcome()));
         assert!(text.contains("T0,stock,rpc,p99,474.1\n"), "{text}");
         assert!(!text.contains("throughput"));
+        let text = csv(&records("T0", "16 flows, \"fq\"", SECOND, &outcome()));
+        assert!(
+            text.contains("T0,\"16 flows, \"\"fq\"\"\",rpc,p99,474.1\n"),
+            "{text}"
+        );
     }
 }

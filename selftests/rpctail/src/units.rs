@@ -7,6 +7,9 @@ use crate::Result;
 /// One second in nanoseconds, the unit of every time inside the program.
 pub const SECOND: u64 = 1_000_000_000;
 
+/// The longest duration (ns), a year: a few of them and the clock still add up.
+const LONGEST: u64 = 366 * 24 * 3600 * SECOND;
+
 /// Splits `text` into its number and its unit.
 fn split(text: &str) -> (&str, &str) {
     let end = text
@@ -61,9 +64,13 @@ pub fn duration(text: &str) -> Result<u64> {
             ));
         }
     };
-    scaled(number, scale).ok_or(format!(
-        "'{text}' is not a duration; examples: 10s, 300ms, 50us"
-    ))
+    match scaled(number, scale) {
+        Some(ns) if ns <= LONGEST => Ok(ns),
+        Some(_) => Err(format!("'{text}' is longer than a year")),
+        None => Err(format!(
+            "'{text}' is not a duration; examples: 10s, 300ms, 50us"
+        )),
+    }
 }
 
 /// Parses a rate in events a second into thousandths of events a second: `10000`, `10k`, `0.5`.
@@ -139,6 +146,8 @@ mod tests {
         assert_eq!(duration("50us"), Ok(50_000));
         assert_eq!(duration("2m"), Ok(120 * SECOND));
         assert!(duration("5 parsecs").is_err());
+        // Ends would be computed modulo 2⁶⁴.
+        assert!(duration("18446744073").unwrap_err().contains("a year"));
     }
 
     #[test]

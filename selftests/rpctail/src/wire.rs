@@ -123,6 +123,8 @@ pub fn receive<T: DeserializeOwned>(mut stream: impl Read) -> Result<T> {
 pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T> {
     serde_json::from_slice(line).map_err(|_| {
         let text: String = String::from_utf8_lossy(line).chars().take(60).collect();
+        // A stranger's bytes are not for the terminal to obey.
+        let text = text.escape_debug();
         format!("'{text}' is not rpctail's protocol; is the other end an rpctail?")
     })
 }
@@ -153,6 +155,8 @@ mod tests {
     fn strangers_are_told_so() {
         let error = receive::<Hello>(&b"GET / HTTP/1.1\r\n"[..]).unwrap_err();
         assert!(error.contains("is the other end an rpctail"), "{error}");
+        let error = parse::<Hello>(b"\x1b[2J").unwrap_err();
+        assert!(error.starts_with(r"'\u{1b}[2J'"), "{error}");
         assert!(receive::<Hello>(&b"{"[..]).is_err());
         assert!(receive::<Hello>(vec![b'x'; MAX_LINE + 9].as_slice()).is_err());
     }
