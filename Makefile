@@ -117,6 +117,11 @@ oracle: ## dctcp_floor's window against the kernel's own C (STEPS=10000000, SEED
 	@$(IN_ROOT) env STEPS="$(STEPS)" SEED="$(SEED)" \
 		cargo run -q --locked --offline --manifest-path selftests/Cargo.toml -p oracle
 
+fuzz: ## the fuzz targets of host-test, seed after seed (MINUTES=10, SEED=…)
+	@virtme/setup.sh
+	@virtme/programs.sh
+	@$(IN_ROOT) env SEED="$(SEED)" MINUTES="$(or $(MINUTES),10)" virtme/fuzz.sh
+
 lint: ## rustfmt, clippy, shellcheck, house rules
 	@virtme/setup.sh
 	@virtme/programs.sh
@@ -160,5 +165,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench kselftest matrix host-test oracle lint fmt deb test-deb stress soak \
+.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench kselftest matrix host-test oracle fuzz lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help
