@@ -101,6 +101,16 @@ fn stall(text: &str) -> Result<Stall> {
     })
 }
 
+/// A scenario's name becomes a file's name, in the report.
+fn scenario(text: &str) -> Result<String> {
+    if text.is_empty() || text.starts_with('.') || text.contains('/') {
+        return Err(
+            "a scenario's name is not empty, has no '/' and does not begin with '.'".into(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
 /// Options of the client.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArgs {
@@ -156,6 +166,7 @@ pub struct ClientArgs {
     #[arg(
         long,
         value_name = "NAME",
+        value_parser = scenario,
         default_value = "rpctail",
         help_heading = "Output"
     )]
@@ -363,6 +374,20 @@ mod tests {
     #[test]
     fn is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// Each is one that the report refuses (`report::records`).
+    #[test]
+    fn a_scenario_that_the_report_refuses_is_not_measured() {
+        let client = |scenario: &str| {
+            let option = format!("--scenario={scenario}");
+            Cli::try_parse_from(["rpctail", "client", "--connect=127.0.0.1", &option])
+        };
+        assert!(client("T4-loss").is_ok() && client("a.b").is_ok());
+        for name in ["", ".", "..", ".T0", "a/b"] {
+            let error = client(name).unwrap_err().to_string();
+            assert!(error.contains("a scenario's name"), "{name}: {error}");
+        }
     }
 
     #[test]
