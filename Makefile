@@ -18,7 +18,7 @@ KERNELS ?=
 STEPS ?=
 SEED ?=
 IN_ROOT := virtme/enter.sh --
-RELEASE = out/cargo/release
+RELEASE = $$CARGO_TARGET_DIR/release
 
 ##@ The main jobs (each does all the set-up that it needs)
 
@@ -53,7 +53,7 @@ endif
 preflight: ## say what is missing to build for the kernel, and what mends it (KDIR=…)
 ifeq ($(KDIR),)
 	@virtme/setup.sh
-	@LOWTAIL_OWN_KDIR=1 CC=gcc-14 $(IN_ROOT) sh -c 'virtme/preflight.sh "/lib/modules/$$KVER/build" "$$KVER"'
+	@LOWTAIL_OWN_KDIR=1 $(IN_ROOT) sh -c 'CC=$$KERNEL_CC virtme/preflight.sh "/lib/modules/$$KVER/build" "$$KVER"'
 else
 	@virtme/preflight.sh "$(KDIR)" $(KVER)
 endif

@@ -13,7 +13,7 @@ kdir=$(readlink -f "/lib/modules/${KVER:?}/build")
 source=$(sed -n 's|^include \(.*\)/Makefile$|\1|p' "$kdir/Makefile")
 work=$(mktemp -d)
 defer rm -rf "$work"
-export CC=gcc-14
+export CC=${KERNEL_CC:?preflight.sh: runs inside the build root}
 host_only=1
 
 # A tree like KDIR: links, but for what a case changes.

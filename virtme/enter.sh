@@ -101,7 +101,8 @@ done
 env=(
 	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/opt/vng/bin
 	HOME=/tmp LANG=C.UTF-8 LC_ALL=C.UTF-8 TERM="${TERM:-dumb}"
-	CARGO_HOME=/opt/cargo CARGO_TARGET_DIR=/lowtail/out/cargo CARGO_TERM_COLOR=never
+	CARGO_HOME=/opt/cargo CARGO_TARGET_DIR="/lowtail/out/cargo$([ "$SUITE" = trixie ] || echo "-$SUITE")" CARGO_TERM_COLOR=never
+	KERNEL_CC="$KERNEL_CC"
 	# The checkout may belong to another user than root.
 	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=/lowtail
 	CARGO_HTTP_CAINFO=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Bring the stock Debian kernel: the newest linux-image of trixie-backports that has CONFIG_RUST=y, or KVER=.
+# Bring the stock Debian kernel: the newest linux-image of trixie-backports, or of sid, that has CONFIG_RUST=y, or KVER=.
 #
 #   kernel.sh choose   decide on the version: a wrong one, or a mirror that does not answer, is told within seconds
 #   kernel.sh fetch    download its packages, unpack the source of the very same version
@@ -24,7 +24,7 @@ available() {
 full_name() {
 	local v
 	v=$(available | awk -v want="$1" '$0 == want || index($0, want ".") == 1 || index($0, want "+") == 1 { if (!n++) print }')
-	[ -n "$v" ] || die "kernel '$1' is not in $SUITE-backports (any more)" \
+	[ -n "$v" ] || die "kernel '$1' is not in $KERNEL_SUITE (any more)" \
 		"choose one that is: $(available | awk -F. '$1 >= 7' | sed -n 1,12p | paste -sd' ')"
 	echo "$v"
 }
@@ -83,14 +83,14 @@ choose() {
 	kver=$(kernel_stock)
 	[ -z "${UPDATE:-}" ] || [ -n "${KVER:-}" ] || kver=
 	if ! kernel_ready "$kver" && ! downloaded "${kver:-none}"; then
-		logged index "package index of $SUITE-backports" \
-			"the index of $SUITE-backports could not be had from $(mirror_name)" "$(mirror_remedy)" \
+		logged index "package index of $KERNEL_SUITE" \
+			"the index of $KERNEL_SUITE could not be had from $(mirror_name)" "$(mirror_remedy)" \
 			our_apt_update
 		if [ -n "$kver" ]; then
 			kver=$(full_name "$kver")
 		else
 			kver=$(available | sed -n 1p)
-			[ -n "$kver" ] || die "$(mirror_name) lists no linux-image for $KERNEL_ARCH in $SUITE-backports" "$(mirror_remedy)"
+			[ -n "$kver" ] || die "$(mirror_name) lists no linux-image for $KERNEL_ARCH in $KERNEL_SUITE" "$(mirror_remedy)"
 		fi
 	fi
 	[ -z "${KVER:-}" ] || [ "$KVER" = "$kver" ] || echo "$kver" >"$CHOICE-$KVER"

@@ -11,21 +11,8 @@ set -euo pipefail
 
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${LOWTAIL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowtail}
-SUITE=trixie
 # What the root, and all that runs on this machine, is.
 DEB_ARCH=amd64
-# What the kernel under test is for: amd64, or arm64, which is cross-built in a root that has the tools for it.
-KERNEL_ARCH=${LOWTAIL_ARCH:-amd64}
-# What kernel.sh, kdir.sh and modules.sh give to make.
-# shellcheck disable=SC2034 # used by those who source this
-case $KERNEL_ARCH in
-amd64) KERNEL_CC=x86_64-linux-gnu-gcc-14 KERNEL_MAKE=() ;;
-arm64) KERNEL_CC=aarch64-linux-gnu-gcc-14 KERNEL_MAKE=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
-*)
-	printf "lowtail: error: there is no guest for '%s'\nlowtail: remedy: LOWTAIL_ARCH=amd64 or arm64\n" "$KERNEL_ARCH" >&2
-	exit 1
-	;;
-esac
 # Measured: a whole set-up takes 3.4 GB; the rest is room for a second kernel, builds and results.
 NEED_GB=6
 
@@ -43,6 +30,24 @@ die() {
 	[ $# -lt 2 ] || printf 'lowtail: remedy: %s\n' "$2" >&2
 	exit 1
 }
+
+# What the root is: Debian trixie, whose kernels come from backports, or sid, whose compilers are newer.
+SUITE=${LOWTAIL_SUITE:-trixie}
+# What the kernel under test is for: amd64, or arm64, which is cross-built in a root that has the tools for it.
+KERNEL_ARCH=${LOWTAIL_ARCH:-amd64}
+# KERNEL_CC and KERNEL_MAKE are what kernel.sh, kdir.sh and modules.sh give to make.  VARIANT marks in the cache what
+# others than trixie and amd64 have of their own.
+# shellcheck disable=SC2034 # used by those who source this
+case $SUITE-$KERNEL_ARCH in
+trixie-amd64) KERNEL_SUITE=trixie-backports KERNEL_CC=x86_64-linux-gnu-gcc-14 KERNEL_MAKE=() VARIANT='' ;;
+trixie-arm64)
+	KERNEL_SUITE=trixie-backports KERNEL_CC=aarch64-linux-gnu-gcc-14
+	KERNEL_MAKE=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) VARIANT=@arm64
+	;;
+sid-amd64) KERNEL_SUITE=sid KERNEL_CC=x86_64-linux-gnu-gcc-16 KERNEL_MAKE=() VARIANT=@sid ;;
+trixie-* | sid-arm64) die "there is no guest for '$KERNEL_ARCH' of $SUITE" "LOWTAIL_ARCH=amd64, or arm64 with trixie" ;;
+*) die "there is no set-up for Debian '$SUITE'" "LOWTAIL_SUITE=trixie or sid" ;;
+esac
 
 # logged NAME WHAT FAILED REMEDY CMD…: run CMD with its output in a log, and die of its failure with the log's
 # tail.  On a terminal the line counts seconds; elsewhere only its end is printed.
@@ -124,7 +129,8 @@ short_hash() {
 package_list() {
 	local lists=("$TOP/virtme/packages")
 	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || lists+=("$TOP/virtme/packages-$KERNEL_ARCH")
-	sed 's/#.*//' "${lists[@]}" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u
+	# The compiler goes with the kernels of the suite.
+	sed "s/#.*//; s/\\<gcc-14\\>/gcc-${KERNEL_CC##*-}/" "${lists[@]}" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u
 }
 
 # All that decides what is in the root.  A comment changed in a script does not make a new root.
@@ -136,9 +142,8 @@ root_recipe() {
 ROOT=$CACHE/root-$(root_recipe | short_hash)
 root_ready() { [ -e "$ROOT/usr/lib/lowtail/complete" ]; }
 
-# Where the choice is remembered, for each architecture its own.
-CHOICE=$CACHE/kver
-[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || CHOICE=$CACHE/kver@$KERNEL_ARCH
+# Where the choice is remembered, for each architecture and suite its own.
+CHOICE=$CACHE/kver$VARIANT
 
 # The kernel that set-up chose: KVER when given, else what an earlier run chose.  A second run must
 # not move to another kernel because the mirror got a newer one; `make setup UPDATE=1` does.

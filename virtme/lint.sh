@@ -58,7 +58,7 @@ kernel_clippy() {
 	mkdir -p "out/kbuild/clippy-$KVER"
 	find "out/kbuild/clippy-$KVER" -name '*.o' -path '*/rust/*' -delete
 	log=$(make -s -C "/lib/modules/$KVER/build" -j"$(nproc)" M=/lowtail MO="/lowtail/out/kbuild/clippy-$KVER" \
-		CC=x86_64-linux-gnu-gcc-14 CLIPPY=1 modules 2>&1) || {
+		CC="$KERNEL_CC" CLIPPY=1 modules 2>&1) || {
 		echo "$log"
 		return 1
 	}

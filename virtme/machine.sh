@@ -65,12 +65,12 @@ make_base() {
 	rm -rf --one-file-system "$dir.tmp"
 	unshare --mount --propagation private -- mmdebstrap --variant=minbase --architectures="$DEB_ARCH" \
 		--include="$(machine_packages)" --aptopt='Acquire::Retries "3"' "$SUITE" "$dir.tmp" \
-		"deb $m $SUITE main" "deb $m $SUITE-backports main"
+		"deb $m $SUITE main" "deb $m $KERNEL_SUITE main"
 	: >>"$dir.tmp/etc/resolv.conf"
 	: >>"$dir.tmp/etc/hosts"
 	apt_in "$dir.tmp" update
 	# linux-source names the version: the metapackage of backports is the newest kernel's.
-	apt_in "$dir.tmp" install --no-install-recommends -t "$SUITE-backports" "linux-image-$kver" "linux-headers-$kver" \
+	apt_in "$dir.tmp" install --no-install-recommends -t "$KERNEL_SUITE" "linux-image-$kver" "linux-headers-$kver" \
 		"linux-source=$version" "linux-source-$(echo "$kver" | cut -d. -f1,2)=$version"
 	mv -T "$dir.tmp" "$dir"
 }

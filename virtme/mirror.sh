@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Which Debian mirror to use, and the host's part of the set-up: its few packages, and an apt of our own
-# beside the machine's, which knows trixie-backports without touching the machine's sources.
+# beside the machine's, which knows the suite of the kernels without touching the machine's sources.
 
 # The mirror: DEBIAN_MIRROR, else the one this machine uses for Debian itself, else nothing, which leaves
 # the choice to mmdebstrap's default.  Security and third-party archives hold no trixie, hence the filter.
@@ -25,7 +25,7 @@ mirror_name() {
 
 mirror_remedy() {
 	if [ -n "${DEBIAN_MIRROR:-}" ]; then
-		echo "check DEBIAN_MIRROR (now '$DEBIAN_MIRROR'): it must answer and carry $SUITE and $SUITE-backports; then start again, it goes on from here"
+		echo "check DEBIAN_MIRROR (now '$DEBIAN_MIRROR'): it must answer and carry $SUITE and $KERNEL_SUITE; then start again, it goes on from here"
 	else
 		echo "check the network and the apt sources (apt-get update), or name a mirror that carries $SUITE: DEBIAN_MIRROR=URL make …; then start again, it goes on from here"
 	fi
@@ -54,9 +54,9 @@ host_packages() {
 		make make
 		awk mawk
 	END
-	# An old keyring cannot verify trixie.
-	[ -e "/usr/share/keyrings/debian-archive-$SUITE-stable.gpg" ] ||
-		[ -e "/usr/share/keyrings/debian-archive-$SUITE-stable.pgp" ] || want+=(debian-archive-keyring)
+	# An old keyring cannot verify trixie, nor sid, which is signed with the keys of releases.
+	[ -e "/usr/share/keyrings/debian-archive-trixie-stable.gpg" ] ||
+		[ -e "/usr/share/keyrings/debian-archive-trixie-stable.pgp" ] || want+=(debian-archive-keyring)
 	[ ${#want[@]} -gt 0 ] || return 0
 	command -v apt-get >/dev/null ||
 		die "this machine lacks ${want[*]} and has no apt-get" "run on Debian 12 or 13, or install them by hand"
@@ -69,10 +69,21 @@ host_packages() {
 		apt-get install -qy --no-install-recommends -o DPkg::Lock::Timeout=120 "${want[@]}"
 }
 
+# Whether an index may be older than it says of itself, as this machine's apt has it: a mirror that keeps snapshots
+# serves such, and sid's last for days.
+valid_until() {
+	local v
+	v=$(apt-config dump --format '%v%n' Acquire::Check-Valid-Until 2>/dev/null)
+	echo "${v:-true}"
+}
+
+# Sources, state and downloads of our apt.
+apt_dir() { echo "$CACHE/apt$VARIANT"; }
+
 # our_apt TOOL ARGS…: apt with state of our own.  $1 is apt-get or apt-cache.
 our_apt() {
-	local tool=$1 d=$CACHE/apt
-	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || d=$CACHE/apt-$KERNEL_ARCH
+	local tool=$1 d
+	d=$(apt_dir)
 	shift
 	mkdir -p "$d/state/lists/partial" "$d/cache/archives/partial"
 	: >>"$d/status"
@@ -80,7 +91,8 @@ our_apt() {
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
 		-o Dir::State="$d/state" -o Dir::State::status="$d/status" -o Dir::Cache="$d/cache" \
 		-o APT::Architecture="$KERNEL_ARCH" -o APT::Architectures="$KERNEL_ARCH" -o APT::Sandbox::User=root \
-		-o Acquire::Languages=none -o Acquire::Retries=3 -o Acquire::http::Timeout=30 "$@"
+		-o Acquire::Check-Valid-Until="$(valid_until)" -o Acquire::Languages=none \
+		-o Acquire::Retries=3 -o Acquire::http::Timeout=30 "$@"
 }
 
 # Without a mirror of the machine's own, take the one that mmdebstrap wrote into the root.
@@ -93,10 +105,9 @@ our_apt_update() {
 	fi
 	[ -n "$m" ] || return 3
 	key=$(keyring)
-	d=$CACHE/apt
-	[ "$KERNEL_ARCH" = "$DEB_ARCH" ] || d=$CACHE/apt-$KERNEL_ARCH
+	d=$(apt_dir)
 	mkdir -p "$d"
-	echo "deb${key:+ [signed-by=$key]} $m $SUITE-backports main" >"$d/sources.list"
+	echo "deb${key:+ [signed-by=$key]} $m $KERNEL_SUITE main" >"$d/sources.list"
 	# An index that could not be fetched is only a warning to apt; here it is the whole point.
 	our_apt apt-get update -o APT::Update::Error-Mode=any
 }

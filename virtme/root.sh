@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make the Debian trixie root: build environment, home of QEMU and virtme-ng, and the guest's file system.
+# Make the Debian root (trixie, or with LOWTAIL_SUITE=sid that): build environment, home of QEMU and virtme-ng, and the guest's file system.
 #
 # mmdebstrap builds it from the list in virtme/packages; virtme-ng comes from PyPI, because the release in
 # trixie is older than Debian's move of the kernel to /usr/lib/modules.  Needs the network once.
@@ -20,6 +20,7 @@ bootstrap() {
 		--include="$(package_list | paste -sd,)" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--aptopt='Acquire::Retries "3"' \
+		--aptopt="Acquire::Check-Valid-Until \"$(valid_until)\"" \
 		--aptopt='Acquire::http::Timeout "30"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \

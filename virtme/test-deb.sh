@@ -164,6 +164,7 @@ finds_what_is_left() {
 	rmdir "$MACHINE/var/cache/lowtail-dkms"
 }
 
+[ "$SUITE-$KERNEL_ARCH" = "trixie-$DEB_ARCH" ] || die "the packages are tried on trixie, amd64" "make test-deb, without LOWTAIL_SUITE and LOWTAIL_ARCH"
 mkdir -p "$log"
 rm -f "$log"/*
 echo "TAP version 13"
@@ -171,10 +172,10 @@ check "the packages build, and lintian has nothing to say" "$TOP/virtme/enter.sh
 [ "$failed" = 0 ] || exit 1
 new=$(kernel_chosen)
 if [ -z "$(old_kernel "$new" 2>/dev/null)" ]; then
-	logged index "package index of $SUITE-backports" "the index of $SUITE-backports could not be had" "$(mirror_remedy)" our_apt_update
+	logged index "package index of $KERNEL_SUITE" "the index of $KERNEL_SUITE could not be had" "$(mirror_remedy)" our_apt_update
 fi
 OLD=$(old_kernel "$new")
-[ -n "$OLD" ] || die "$SUITE-backports has no kernel but the one of $new's series, to upgrade from" "try again when it has two"
+[ -n "$OLD" ] || die "$KERNEL_SUITE has no kernel but the one of $new's series, to upgrade from" "try again when it has two"
 base=$(base_of "$OLD" "$(deb_version "$OLD")")
 [ -d "$base" ] || logged machine "a machine with Debian $SUITE and the kernel $OLD" \
 	"the machine could not be made from $(mirror_name)" "$(mirror_remedy)" make_base "$base" "$OLD" "$(deb_version "$OLD")"
@@ -198,7 +199,7 @@ disk
 booted "$OLD" loads "$OLD" 9 boot
 
 say "upgrading the kernel"
-check "the kernel upgrade goes through" apt_in "$MACHINE" install --no-install-recommends -t "$SUITE-backports" \
+check "the kernel upgrade goes through" apt_in "$MACHINE" install --no-install-recommends -t "$KERNEL_SUITE" \
 	linux-image-amd64 linux-headers-amd64 linux-source
 NEW=$(basename "$(find "$MACHINE/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)")
 NEW=${NEW#vmlinuz-}
