@@ -4,6 +4,8 @@
 //!
 //! Private to `rust/net`: the abstractions beside this file are what modules see.
 
+// bindgen's conversions between integers and bit fields; a lint that older compilers do not know.
+#![cfg_attr(not(CONFIG_RUSTC_HAS_UNNECESSARY_TRANSMUTES), allow(unknown_lints))]
 #![allow(
     clippy::all,
     clippy::cast_lossless,
@@ -17,6 +19,7 @@
     non_camel_case_types,
     non_snake_case,
     non_upper_case_globals,
+    unnecessary_transmutes,
     unreachable_pub,
     unsafe_op_in_unsafe_fn
 )]

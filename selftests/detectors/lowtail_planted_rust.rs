@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The same for Rust: `insmod lowtail_planted_rust.ko fault=N` commits one fault, and then fails
-//! with `ECANCELED`, so that the next can be asked for.
+//! with `EINTR`, so that the next can be asked for.
 //!
 //! | N | fault | who finds it |
 //! |---|---|---|
@@ -62,6 +62,6 @@ impl kernel::Module for Planted {
             4 => drop(black_box(black_box(u32::MAX) + black_box(1))),
             _ => return Err(EINVAL),
         }
-        Err(ECANCELED)
+        Err(EINTR)
     }
 }
