@@ -31,6 +31,12 @@ def skip_all(reason):
     sys.exit(KSFT_SKIP)
 
 
+def bail_out(reason):
+    """Ends the test as failed: what it is about is here, but cannot be tried."""
+    print(f"TAP version 13\n1..1\nnot ok 1 {reason}")
+    sys.exit(1)
+
+
 def note(text):
     """A line of diagnosis."""
     print(f"# {text}", flush=True)

@@ -33,6 +33,12 @@ skip_all() {
 	exit "$KSFT_SKIP"
 }
 
+# bail_out REASON: the test is failed, since what it is about is here and cannot be tried.
+bail_out() {
+	printf 'TAP version 13\n1..1\nnot ok 1 %s\n' "$*"
+	exit 1
+}
+
 # need PROGRAM…: root, and these programs.
 need() {
 	local program
@@ -64,7 +70,8 @@ need_module() {
 		[ -n "$(module_file "$name")" ] ||
 			skip_all "$name.ko is neither built here nor installed (make modules)"
 		if loaded "$name"; then
-			rmmod "$name" || skip_all "$name is in use"
+			# Sockets of the test before may still be closing.
+			wait_for 20 rmmod "$name" >/dev/null 2>&1 || bail_out "$name is in use"
 			defer insmod "$(module_file "$name")"
 		fi
 		defer rmmod "$name"

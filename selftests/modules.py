@@ -38,7 +38,7 @@ def load(name, *parameters):
     if run.returncode and not path:
         ktap.skip_all(f"{name}.ko is neither built here nor installed (make modules)")
     if run.returncode:
-        ktap.skip_all(f"{path} cannot be loaded: {run.stderr.strip()}")
+        ktap.bail_out(f"{path} cannot be loaded: {run.stderr.strip()}")
 
 
 def unload(name):
