@@ -93,7 +93,7 @@ kselftest: ## the kselftests in a guest (TESTS="one two"; KERNEL=debug on a kern
 	@$(MAKE) modules programs
 	@virtme/kselftest.sh $(TESTS)
 
-matrix: ## every kernel we name (KERNELS="7.3-arm64 7.2-amd64" some), every suite it can run: one table
+matrix: ## every kernel we name (KERNELS="7.3-arm64 7.2-sid" some), every suite it can run: one table
 	@virtme/matrix.sh $(KERNELS)
 
 stress: ## the stress test in a guest: two rounds (SEED=…)

@@ -11,14 +11,17 @@
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-suites=(build preflight load select params floor same autocork bounded splice)
+suites=(build preflight load select params floor same pacing seen autocork bounded splice modversions detectors)
 
-# name|LOWTAIL_ARCH|KVER|suite=reason;…
+# name|settings of set-up, as make takes them|suite=reason;…
 kernels() {
 	cat <<-'END'
-		7.3-amd64|amd64|7.3|
-		7.3-arm64|arm64|7.3|preflight=the same script as on amd64
-		7.2-amd64|amd64|7.2|
+		7.3-amd64|KVER=7.3|
+		7.3-arm64|KVER=7.3 LOWTAIL_ARCH=arm64|preflight=the same script as on amd64
+		7.2-amd64|KVER=7.2|
+		7.2-sid|KVER=7.2 LOWTAIL_SUITE=sid|
+		7.3-debug|KVER=7.3 KERNEL=debug|preflight=the same script as on amd64
+		7.3-modversions|KVER=7.3 KERNEL=modversions|preflight=the same script as on amd64
 	END
 }
 
@@ -26,7 +29,7 @@ dir=$TOP/out/matrix
 mkdir -p "$dir"
 
 # The set-up's own jq, whichever architecture the kernel at hand has.
-jq_in_root() { LOWTAIL_ARCH=amd64 KVER='' "$TOP/virtme/enter.sh" -- jq "$@"; }
+jq_in_root() { LOWTAIL_ARCH=amd64 LOWTAIL_SUITE=trixie KERNEL='' KVER='' "$TOP/virtme/enter.sh" -- jq "$@"; }
 
 # record KERNEL SUITE STATUS DETAIL: one object of KERNEL.records, a line each, until it is whole.
 record() {
@@ -50,10 +53,12 @@ of_suite() {
 	esac
 }
 
-# try_kernel NAME ARCH KVER SKIPS
+# try_kernel NAME SETTINGS SKIPS
 try_kernel() {
-	local name=$1 skips=$4 s status detail run=() reason
-	export LOWTAIL_ARCH=$2 KVER=$3
+	local name=$1 skips=$3 s status detail run=() reason
+	unset LOWTAIL_ARCH LOWTAIL_SUITE KERNEL KVER
+	# shellcheck disable=SC2086,SC2163 # NAME=VALUE, some of them
+	export $2
 	: >"$dir/$name.records"
 	say "matrix: $name"
 	if "$TOP/virtme/setup.sh" && "$TOP/virtme/modules.sh" >"$dir/$name.build.log" 2>&1; then
@@ -94,8 +99,8 @@ failed=0
 for want in "${names[@]}"; do
 	line=$(kernels | awk -F'|' -v want="$want" '$1 == want')
 	[ -n "$line" ] || die "the matrix has no kernel '$want'" "choose of: $(kernels | cut -d'|' -f1 | paste -sd' ')"
-	IFS='|' read -r name arch kver skips <<<"$line"
-	(try_kernel "$name" "$arch" "$kver" "$skips")
+	IFS='|' read -r name settings skips <<<"$line"
+	(try_kernel "$name" "$settings" "$skips")
 	jq_in_root -s . <"$dir/$name.records" >"$dir/$name.json.tmp"
 	mv "$dir/$name.json.tmp" "$dir/$name.json"
 	rm -f "$dir/$name.records"
@@ -106,6 +111,6 @@ done
 cat "$dir"/*.json | jq_in_root -rs --arg suites "${suites[*]}" --arg kernels "$(kernels | cut -d'|' -f1 | paste -sd' ')" '
 	add as $r | ($suites / " ") as $s | ($kernels / " ") as $k |
 	(["kernel"] + $s), ($k[] as $n | [$n] + [$s[] as $x | [$r[] | select(.kernel == $n and .suite == $x) | .status] | first // "-"]) | @tsv' |
-	awk -F'\t' '{ printf "%-10s", $1; for (i = 2; i <= NF; i++) printf " %-8s", $i; print "" }'
+	awk -F'\t' '{ printf "%-15s", $1; for (i = 2; i <= NF; i++) printf " %-11s", $i; print "" }'
 cat "$dir"/*.json | jq_in_root -rs 'add[] | select(.status != "ok" or .suite == "build") | "\(.kernel) \(.suite): \(.status): \(.detail)"'
 exit "$failed"
