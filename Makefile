@@ -17,6 +17,7 @@ TESTS ?=
 KERNELS ?=
 STEPS ?=
 SEED ?=
+SEEDS ?=
 IN_ROOT := virtme/enter.sh --
 RELEASE = $$CARGO_TARGET_DIR/release
 
@@ -62,11 +63,11 @@ programs: ## the load generator and the reporter, in out/cargo/release/
 	@virtme/setup.sh
 	@virtme/programs.sh
 
-scenarios: ## the tables again (SCENARIOS="T0 T4"), records in out/*.json
+scenarios: ## the tables again (SCENARIOS="T0 T4", SEED=2 another boot), records in out/*.json
 	@virtme/setup.sh
 	@$(MAKE) modules programs
 	@selftests/faults/build.sh
-	@$(IN_ROOT) virtme/vtime.sh $(SCENARIOS)
+	@$(IN_ROOT) env SEED="$(SEED)" virtme/vtime.sh $(SCENARIOS)
 	@$(IN_ROOT) sh -c '$(RELEASE)/report out && $(RELEASE)/report --html out'
 
 report: ## out/report.html and out/*.svg from the records in out/
@@ -87,6 +88,11 @@ apps: ## applications of Debian's: PostgreSQL by pasta and a splicing forwarder 
 
 bench: ## every scenario: those of `make run`, T0-slow, T1, windows, incast, the sweep and what both modules cost
 	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-slow cost ack"
+
+sweep: ## the four sweeps by several boots, as docs/pacing.md has them: out/sweep/table.md (SEEDS="1 2 3 4 5", some 8 min each)
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@$(IN_ROOT) virtme/sweep.sh $(SEEDS)
 
 kselftest: ## the kselftests in a guest (TESTS="one two"; KERNEL=debug on a kernel with detectors, built once)
 	@virtme/setup.sh
@@ -165,5 +171,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench kselftest matrix host-test oracle fuzz lint fmt deb test-deb stress soak \
+.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench sweep kselftest matrix host-test oracle fuzz lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help

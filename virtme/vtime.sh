@@ -12,6 +12,7 @@
 #   OUT        where results go (default out/); consoles and raw ports in $OUT/vtime
 #   IMAGE_DIR  see image.sh
 #   LOWTAIL_JOBS   guests at a time (default: two, or one on a single core)
+#   SEED       another number, another boot: what is rare is dealt anew (default 1)
 #   LOWTAIL_LIMIT  seconds of wall time after which a guest counts as hung (default 300)
 #
 # Exit: 0 every scenario gave a verdict and none failed (a void one says so and
@@ -32,6 +33,7 @@ out=${OUT:-$here/out}
 raw=$out/vtime
 export KVER IMAGE_DIR=${IMAGE_DIR:-$raw/image-$KVER}
 limit=${LOWTAIL_LIMIT:-300}
+seed=${SEED:-1}
 jobs=${LOWTAIL_JOBS:-$(($(nproc) < 2 ? 1 : 2))}
 
 # Longest first, so that two guests at a time end at about the same moment.
@@ -44,6 +46,13 @@ all=(T4-loss T4 T2 T3 T0)
 cmdline="console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr
  random.trust_cpu=off random.trust_bootloader=off tsc=reliable
  cryptomgr.notests=1"
+
+if ! [[ $seed =~ ^[1-9][0-9]{0,8}$ ]]; then
+	echo "vtime.sh: SEED=$seed is no number from 1 to 999999999" >&2
+	exit 2
+fi
+# Without an argument of its own the boot of seed 1 is the one that it has always been.
+[ "$seed" = 1 ] || cmdline="$cmdline SEED=$seed"
 
 usage() {
 	sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
@@ -93,7 +102,7 @@ boot() {
 		env LD_PRELOAD="$IMAGE_DIR/turns.so" qemu-system-x86_64 \
 		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
-		-rtc base=2026-01-01T00:00:00,clock=vm -seed 1 \
+		-rtc base=2026-01-01T00:00:00,clock=vm -seed "$seed" \
 		-cpu max,-rdrand,-rdseed "${counter[@]}" \
 		-kernel "$IMAGE_DIR/vmlinux" -initrd "$IMAGE_DIR/$(image_of "$s").cpio" \
 		-append "${cmdline//$'\n'/} SCENARIO=$s" \
@@ -135,10 +144,10 @@ run() {
 	mv "$out/$s.json.new" "$out/$s.json"
 	# What the report says of this run; runs are comparable to the bit where it is the same.
 	{
-		echo "command: make scenarios SCENARIOS=$s"
+		echo "command: make scenarios SCENARIOS=$s$([ "$seed" = 1 ] || echo " SEED=$seed")"
 		echo "kernel: $KVER"
 		echo "emulator: $(qemu-system-x86_64 --version | sed -n 1p)"
-		echo "mode: virtual time, -icount shift=0,sleep=off, one CPU, -seed 1"
+		echo "mode: virtual time, -icount shift=0,sleep=off, one CPU, -seed $seed"
 		grep -E " (vmlinux|\./$(image_of "$s")\.cpio)\$" "$raw/images.sha256"
 	} >"$raw/$s.run"
 	echo "$s: ${verdict:-failed: two boots without a verdict} ($((SECONDS - start)) s)"
