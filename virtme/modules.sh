@@ -61,6 +61,7 @@ index_modules() {
 	mkdir -p "$dir.tmp/kernel" "$dir.tmp/updates"
 	: >"$dir.tmp/vmlinuz"
 	cp "$(modules_of "$kver")"/modules.{order,builtin,builtin.modinfo} "$dir.tmp/"
+	ln -s "$(kdir_of "$kver")" "$dir.tmp/build"
 	for name in "${names[@]}"; do
 		cp "$TOP/out/kbuild/$kver/$name.ko" "$dir.tmp/updates/"
 	done
