@@ -121,15 +121,17 @@ ftrace_goes_off() {
 	return 1
 }
 
-# in_effect: the hook sees traffic, or /proc/net/tcp_autocork_policy says that it does not.
+# in_effect: the hook sees traffic, or /proc/net/tcp_autocork_policy says that it does not, within the interval of the
+# module's own look.
 in_effect() {
 	local before
 	before=$(covered)
 	traffic
 	echo "hook: $(($(covered) - before)) pushes"
-	[ "$(covered)" -gt "$before" ] && return
-	! grep -x 'hook active' /proc/net/tcp_autocork_policy && grep '^hook' /proc/net/tcp_autocork_policy
+	[ "$(covered)" -gt "$before" ] || { wait_for 40 not_active && grep '^hook' /proc/net/tcp_autocork_policy; }
 }
+
+not_active() { ! says active; }
 
 ftrace_off() {
 	local rc
@@ -138,7 +140,10 @@ ftrace_off() {
 	in_effect
 	rc=$?
 	sysctl -qw kernel.ftrace_enabled=1
-	[ "$rc" = 0 ] && in_effect && rmmod autocork_policy
+	[ "$rc" = 0 ] && in_effect && wait_for 40 says active
+	rc=$?
+	# Whatever came of it: the next case loads it itself.
+	rmmod autocork_policy && return "$rc"
 }
 
 loaded_while_off() {

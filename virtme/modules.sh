@@ -99,7 +99,7 @@ mkdir -p "$TOP/out/kbuild/$kver"
 told "$TOP/out/kbuild/$kver/build.log" build_stock "$kver"
 stamp=$TOP/out/modules/$kver/modules.dep.bin
 for name in "${names[@]}"; do
-	if [ ! -e "$stamp" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then
+	if [ ! -e "$stamp" ] || [ ! -L "$TOP/out/modules/$kver/build" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then
 		index_modules "$kver"
 		break
 	fi
