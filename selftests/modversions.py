@@ -17,7 +17,9 @@ import modules
 FLOOR, HOOK = "tcp_dctcp_floor", "autocork_policy"
 #: Where modpost writes names too long for the older table (kernel/module/version.c).
 NAMES, CHECKSUMS = "__version_ext_names", "__version_ext_crcs"
-BUILD = f"/lib/modules/{os.uname().release}/build"
+#: The kernel's build tree: where a distribution links it, or in the lab's guest, which has no such link (bpftrace would
+#: take the headers there, and a KDIR has not all).
+TREES = (f"/lib/modules/{os.uname().release}/build", f"/usr/src/lowtail/kdir-{os.uname().release}")
 suite = ktap.Suite()
 
 
@@ -47,7 +49,8 @@ def taken(path):
 
 def exported():
     """The checksum of each symbol that the kernel has for modules."""
-    with open(f"{BUILD}/Module.symvers", encoding="ascii") as file:
+    path = next(path for path in (f"{tree}/Module.symvers" for tree in TREES) if os.path.exists(path))
+    with open(path, encoding="ascii") as file:
         return {name: int(checksum, 16) for checksum, name, *_ in (line.split("\t") for line in file)}
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 
 import ktap
@@ -217,47 +218,53 @@ def add_others(net, trace):
 
 
 def listen(command, ready, net):
-    """What a tool prints of a connection with two timeouts. `ready` says when it listens."""
+    """What a tool prints of a connection with two timeouts. `ready` waits until it listens."""
     net.least_rto("300ms")
+    said = []
+
+    def read():
+        for line in tool.stdout:
+            said.append(line)
+
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tool:
+        reader = threading.Thread(target=read)
+        reader.start()
         try:
-            ready(tool)
-            with Connection(net, FLOOR) as c:
-                two_timeouts(c)
-                port = c.port
+            ready(tool, said)
+            port = timed_out(net)
             tool.terminate()
-            return tool.communicate(timeout=60)[0], port
+            reader.join(60)
+            return "".join(said), port
         finally:
             tool.kill()
+            reader.join()
 
 
-def attached(end):
-    """Waits until a perf event has the module's tracepoint, and so the module: bpftrace says that it attaches before
-    it does. The program goes on it a moment later."""
-    path = f"/sys/module/{MODULE}/refcnt"
-    while time.monotonic() < end:
-        with open(path, encoding="ascii") as file:
-            if int(file.read()):
-                time.sleep(1)
-                return
-        time.sleep(0.1)
-    raise ktap.Void("the tool did not attach")
+def timed_out(net):
+    """A connection that has two timeouts: its port."""
+    with Connection(net, FLOOR) as c:
+        two_timeouts(c)
+        return c.port
 
 
-def until_enabled(name):
-    """Waits until somebody listens to the tracepoint: bpftrace takes half a minute to start in TCG."""
+def until_seen(net):
+    """Waits until the tool prints what it is told of a connection, and makes some: bpftrace says that it attaches before
+    it does, and takes half a minute for it in TCG."""
     end = time.monotonic() + 150
-    with open("/proc/kallsyms", encoding="ascii") as file:
-        if not any(f" __tracepoint_{name}" in line for line in file):
-            raise AssertionError(f"there is no tracepoint {name}")
 
-    def ready(tool):
-        while time.monotonic() < end and tool.poll() is None:
-            line = tool.stdout.readline()
-            if "Attach" in line:
-                attached(end)
+    def ready(tool, said):
+        while time.monotonic() < end:
+            if tool.poll() is not None:
+                raise AssertionError(f"the tool ended with {tool.returncode}: {''.join(said).strip()}")
+            if not any("Attach" in line for line in said):
+                time.sleep(0.1)
+                continue
+            port = timed_out(net)
+            time.sleep(0.5)
+            # Who saw one line of that connection's sees all of the next one's.
+            if any(line.startswith(f"{port} ") for line in said):
                 return
-        raise ktap.Void("the tool did not begin to listen")
+        raise ktap.Void(f"the tool did not begin to listen: {''.join(said).strip()}")
 
     return ready
 
@@ -271,7 +278,7 @@ def add_tools(net):
             raise ktap.Skip("bpftrace is not installed")
         program = ('tracepoint:tcp_dctcp_floor:dctcp_floor_raised { printf("%d %d: %d to %d\\n", '
                    'args.sport, args.ca_state, args.prior_cwnd, args.snd_cwnd); }')
-        said, port = listen(["bpftrace", "-e", program], until_enabled("dctcp_floor_raised"), net)
+        said, port = listen(["bpftrace", "-e", program], until_seen(net), net)
         ktap.note(said.strip().replace("\n", "; "))
         ktap.equal(said.count(f"{port} {LOSS}: 1 to 2"), 2, "lines that bpftrace prints")
 
@@ -282,7 +289,7 @@ def add_tools(net):
         os.chdir("/tmp")
         record = ["trace-cmd", "record", "-q", "-e", "tcp_dctcp_floor"]
 
-        def ready(_):
+        def ready(*_):
             end = time.monotonic() + 60
             while time.monotonic() < end:
                 with open(f"{TRACING}/events/{MODULE}/dctcp_floor_raised/enable", encoding="ascii") as file:

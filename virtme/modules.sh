@@ -61,7 +61,6 @@ index_modules() {
 	mkdir -p "$dir.tmp/kernel" "$dir.tmp/updates"
 	: >"$dir.tmp/vmlinuz"
 	cp "$(modules_of "$kver")"/modules.{order,builtin,builtin.modinfo} "$dir.tmp/"
-	ln -s "$(kdir_of "$kver")" "$dir.tmp/build"
 	for name in "${names[@]}"; do
 		cp "$TOP/out/kbuild/$kver/$name.ko" "$dir.tmp/updates/"
 	done
@@ -99,7 +98,7 @@ mkdir -p "$TOP/out/kbuild/$kver"
 told "$TOP/out/kbuild/$kver/build.log" build_stock "$kver"
 stamp=$TOP/out/modules/$kver/modules.dep.bin
 for name in "${names[@]}"; do
-	if [ ! -e "$stamp" ] || [ ! -L "$TOP/out/modules/$kver/build" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then
+	if [ ! -e "$stamp" ] || [ "$TOP/out/kbuild/$kver/$name.ko" -nt "$stamp" ]; then
 		index_modules "$kver"
 		break
 	fi
