@@ -75,6 +75,15 @@ totals() {
 		}' "$out/$t.tap"
 }
 
+# failures TEST: its cases that failed, with the lines around each that tell why: who reads only the end of a log finds them.
+failures() {
+	awk '
+		/^not ok/ { for (i = n > 20 ? n - 20 : 0; i < n; i++) print "    " why[i]; print "    " $0; n = 0; told = 20; next }
+		/^ok/ { n = told = 0; next }
+		/^#/ && told-- > 0 { print "    " $0; next }
+		/^#/ { told = 0; why[n++] = $0 }' "$out/$1.tap"
+}
+
 if [ "${1:-}" = --guest ]; then
 	out=$2
 	shift 2
@@ -135,7 +144,7 @@ passed=0 failed=0 skipped=0
 for t in "${tests[@]}"; do
 	read -r p f s < <(totals "$t")
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	[ "$f" = 0 ] || say "kselftest $t: $f failed (out/kselftest/$t.tap)"
+	[ "$f" = 0 ] || { say "kselftest $t: $f failed (out/kselftest/$t.tap)" && failures "$t"; }
 done
 if grep -q '^before the tests: ' "$out"/boot-*.complaints 2>/dev/null; then
 	failed=$((failed + 1))

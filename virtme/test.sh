@@ -47,6 +47,11 @@ read -r p f s < <(awk '/^kselftest: [0-9]+ passed/ { p = $2; f = $4; s = $6 } EN
 [ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
 add "$p" "$f" "$s"
 
+if [ "$failed" != 0 ]; then
+	say "what failed (what the kselftests said of it stands above)"
+	grep -hE '^not ok|^test .*FAILED$|^lowtail: .*(error|failed)' "$log"/{host-test,lint,preflight,repeat}.log || :
+	sed -n 's/.*kselftest \([^ ]*\): \([0-9]* failed\).*/kselftest \1: \2/p' "$log/kselftest.log"
+fi
 say "logs: out/test, out/kselftest"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
