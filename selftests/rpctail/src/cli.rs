@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pattern::Pattern;
 use crate::schedule::Arrivals;
-use crate::{Result, units};
+use crate::{Result, http, units};
 
 /// The port used when an address names none.
 pub const PORT: u16 = 7717;
@@ -25,7 +25,10 @@ Examples:
 
   An incast of 3000-byte replies from two servers, 100 rounds a second:
     rpctail client --connect 10.0.0.2 --connect 10.0.0.3 --mode barrier \\
-        --conns 16 --rate 100 --reply 3000";
+        --conns 16 --rate 100 --reply 3000
+
+  A web server, 500 GETs a second over 8 connections:
+    rpctail client --connect 10.0.0.2:8080 --http /reply --rate 500 --conns 8";
 
 const PATTERNS: &str = "\
 Patterns (--request, --reply): the bytes of each write, joined by '+':
@@ -274,6 +277,11 @@ pub struct FlowArgs {
     #[arg(long, value_name = "PATTERN")]
     pub reply: Option<Pattern>,
 
+    /// Ask a web server for PATH (HTTP/1.1 GET on kept connections, no rpctail at the other end;
+    /// port 80 unless --connect names one); replies end by Content-Length or chunked
+    #[arg(long, value_name = "PATH", value_parser = http::path)]
+    pub http: Option<String>,
+
     /// Bytes of one write of a stream [default: 64Ki]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     pub write: Option<u64>,
@@ -352,6 +360,7 @@ impl FlowArgs {
             depth: self.depth.or(g.depth),
             request: self.request.or(g.request),
             reply: self.reply.or(g.reply),
+            http: self.http.or(g.http),
             write: self.write.or(g.write),
             nodelay: self.nodelay.or(g.nodelay),
             nodelay_undone: self.nodelay_undone.or(g.nodelay_undone),

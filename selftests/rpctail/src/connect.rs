@@ -13,9 +13,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::flow::Flow;
 use crate::poller::now;
+use crate::rpc::Framing;
 use crate::wire::{EndOptions, Hello, Kind, VERSION, Welcome};
 use crate::writer::Writer;
-use crate::{Result, sockopt as options, tcp_info, wire};
+use crate::{Result, http, sockopt as options, tcp_info, wire};
 
 /// How long a server may take to answer a SYN or a hello.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,8 +30,8 @@ pub struct Link {
     pub stream: TcpStream,
     /// Sends the requests.
     pub writer: Writer,
-    /// Bytes of a reply.
-    pub reply: u64,
+    /// How the end of a reply is seen.
+    pub framing: Framing,
     /// The congestion control of this end and of the server's.
     pub cc: (String, String),
 }
@@ -96,7 +97,7 @@ fn dial(
             }
             Err(Errno::CONNREFUSED) => {
                 return Err(format!(
-                    "nobody listens at {server}: start 'rpctail server --listen {server}' there"
+                    "nobody listens at {server}: start 'rpctail server --listen {server}' there, or the web server for --http"
                 ));
             }
             Err(e) => return Err(format!("cannot connect to {server}: {e}")),
@@ -156,6 +157,19 @@ pub fn link(flow: &Flow, server: SocketAddr, bind: Option<IpAddr>, until: u64) -
     let mss = tcp_info::read(&stream)
         .map_err(|e| explain(format!("TCP_INFO: {e}")))?
         .mss;
+    if let Some(path) = &flow.http {
+        let request = http::request(path, &server.to_string());
+        return ready(
+            Link {
+                cc: (options::cc(&stream), String::new()),
+                stream,
+                writer: Writer::of_text(request, &end),
+                framing: Framing::Http(Default::default()),
+            },
+            &end,
+        )
+        .map_err(explain);
+    }
     let writer = Writer::new(flow.request.resolve(mss)?, &end);
     let (kind, request) = match flow.is_stream() {
         true => (Kind::Stream, 0),
@@ -163,15 +177,23 @@ pub fn link(flow: &Flow, server: SocketAddr, bind: Option<IpAddr>, until: u64) -
     };
     let reply = flow.reply.to_string();
     let welcome = agree(&stream, kind, request, reply, server_end(flow)).map_err(explain)?;
-    options::before_load(&stream, &end).map_err(explain)?;
-    stream
-        .set_nonblocking(true)
-        .map_err(|e| explain(e.to_string()))?;
-    let cc = (options::cc(&stream), welcome.cc);
-    Ok(Link {
+    let link = Link {
+        cc: (options::cc(&stream), welcome.cc),
         stream,
         writer,
-        reply: welcome.reply,
-        cc,
-    })
+        framing: Framing::Size {
+            reply: welcome.reply,
+            got: 0,
+        },
+    };
+    ready(link, &end).map_err(explain)
+}
+
+/// The last that is done to a connection before the load.
+fn ready(link: Link, end: &EndOptions) -> Result<Link> {
+    options::before_load(&link.stream, end)?;
+    link.stream
+        .set_nonblocking(true)
+        .map_err(|e| e.to_string())?;
+    Ok(link)
 }

@@ -28,6 +28,8 @@ pub struct Flow {
     pub request: Pattern,
     /// The writes of a reply.
     pub reply: Pattern,
+    /// The path of an HTTP server's that is asked for, instead of `request` and `reply`.
+    pub http: Option<String>,
     /// Who sets TCP_NODELAY.
     pub nodelay: Who,
     /// Who sets TCP_NODELAY and takes it back.
@@ -55,7 +57,7 @@ impl Flow {
             Some(_) => Mode::Open,
             None => Mode::Closed,
         });
-        let name = args.name.unwrap_or_else(|| match mode {
+        let name = args.name.clone().unwrap_or_else(|| match mode {
             Mode::Open | Mode::Closed => "rpc".into(),
             Mode::Stream => "stream".into(),
             Mode::Barrier => "incast".into(),
@@ -77,6 +79,11 @@ impl Flow {
         if mode == Mode::Barrier && depth > 1 {
             return refuse("a barrier waits for each reply; leave --depth out");
         }
+        if args.http.is_some() {
+            if let Some(why) = unfit_for_http(&args, mode, depth) {
+                return refuse(why);
+            }
+        }
         let small: fn() -> Pattern = || "100".parse().expect("100 is a pattern");
         let request = match mode {
             Mode::Stream => args.write.unwrap_or(64 << 10).to_string().parse()?,
@@ -90,6 +97,7 @@ impl Flow {
             depth,
             request,
             reply: args.reply.unwrap_or_else(small),
+            http: args.http,
             nodelay: args.nodelay.unwrap_or_default(),
             nodelay_undone: args.nodelay_undone.unwrap_or_default(),
             cork: args.cork.unwrap_or_default(),
@@ -107,6 +115,37 @@ impl Flow {
     pub fn is_stream(&self) -> bool {
         self.mode == Mode::Stream
     }
+}
+
+/// What an HTTP flow cannot have: the server is not ours, and says itself how long a reply is.
+fn unfit_for_http(args: &FlowArgs, mode: Mode, depth: u32) -> Option<&'static str> {
+    let ends = [
+        args.nodelay,
+        args.nodelay_undone,
+        args.cork,
+        args.cork_held,
+        args.more,
+    ];
+    if mode == Mode::Stream {
+        Some("--http has replies and a stream none; leave --mode stream out")
+    } else if depth > 1 {
+        Some("an HTTP connection has one request on its way; leave --depth out")
+    } else if args.request.is_some() || args.reply.is_some() || args.write.is_some() {
+        Some("--http decides what is sent; leave --request, --reply and --write out")
+    } else if ends.iter().flatten().any(|who| who.server()) {
+        Some(
+            "the HTTP server's end is not rpctail's; give the option =client, as in --nodelay=client",
+        )
+    } else if args.server_cc.is_some() {
+        Some("the HTTP server's end is not rpctail's; leave --server-cc out")
+    } else {
+        None
+    }
+}
+
+/// Whether the flows are for an HTTP server: then all of them are.
+pub fn is_http(flows: &[Flow]) -> bool {
+    flows.iter().any(|flow| flow.http.is_some())
 }
 
 /// All flows the command line asks for: each `--flow`, or the one made of the flow options.
@@ -133,6 +172,12 @@ pub fn flows(args: &ClientArgs) -> Result<Vec<Flow>> {
             ));
         }
     }
+    if is_http(&flows) && flows.iter().any(|flow| flow.http.is_none()) {
+        return Err(
+            "some flows have --http and some not: a server is either; give them to a client each"
+                .into(),
+        );
+    }
     Ok(flows)
 }
 
@@ -150,11 +195,14 @@ impl fmt::Display for Flow {
         if self.is_stream() {
             write!(f, ",write={}", self.request)?;
         } else {
-            write!(
-                f,
-                ",depth={},request={},reply={}",
-                self.depth, self.request, self.reply
-            )?;
+            match &self.http {
+                Some(path) => write!(f, ",http={path}")?,
+                None => write!(
+                    f,
+                    ",depth={},request={},reply={}",
+                    self.depth, self.request, self.reply
+                )?,
+            }
             write!(f, ",warmup-exchanges={}", self.warmup_exchanges)?;
         }
         for (key, who) in [
@@ -199,11 +247,28 @@ mod tests {
     }
 
     #[test]
+    fn http_refuses_what_it_cannot_have() {
+        for (text, wanted) in [
+            ("mode=stream", "leave --mode stream out"),
+            ("depth=2", "leave --depth out"),
+            ("reply=5", "leave --request, --reply"),
+            ("nodelay", "--nodelay=client"),
+            ("more=server", "=client"),
+            ("server-cc=dctcp", "leave --server-cc out"),
+        ] {
+            let error = flow(&format!("http=/,{text}")).unwrap_err();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+        assert!(flow("http=index.html").unwrap_err().contains("is no path"));
+    }
+
+    #[test]
     fn the_echo_reads_back() {
         for text in [
             "name=x,rate=2500,conns=128,request=100,reply=3091+5,nodelay,more=server,cc=dctcp",
             "mode=stream,write=500,nodelay=client,sndbuf=20K",
             "mode=barrier,rate=0.5,reply=(mss+1),cork-held=server",
+            "rate=500,conns=8,http=/reply?n=1,nodelay=client",
         ] {
             let echo = flow(text).unwrap().to_string();
             assert_eq!(flow(&echo).unwrap().to_string(), echo);

@@ -16,6 +16,7 @@ pub mod client;
 pub mod connect;
 pub mod flow;
 pub mod hgrm;
+pub mod http;
 pub mod pattern;
 pub mod poller;
 pub mod records;

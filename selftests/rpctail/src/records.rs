@@ -136,11 +136,15 @@ pub fn records(scenario: &str, variant: &str, duration: u64, outcome: &Outcome) 
     }
     sheet.count("errors", stats.errors);
     sheet.tcp("", &stats.tcp);
-    if !flow.is_stream() {
+    // What another server than rpctail saw is not known.
+    let peer_tells = flow.http.is_none();
+    if !flow.is_stream() && peer_tells {
         sheet.tcp("peer_", &stats.peer);
     }
     sheet.put("cc", "text", Value::Text(cc.0.clone()));
-    sheet.put("peer_cc", "text", Value::Text(cc.1.clone()));
+    if peer_tells {
+        sheet.put("peer_cc", "text", Value::Text(cc.1.clone()));
+    }
     sheet.put("options", "text", Value::Text(flow.to_string()));
     if let Some(error) = &stats.first_error {
         sheet.put("note", "text", Value::Text(error.clone()));

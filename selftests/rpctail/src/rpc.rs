@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::TcpStream;
 
+use crate::Result;
 use crate::connect::Link;
+use crate::http::Replies;
 use crate::poller::now;
 use crate::tcp_info::Info;
 use crate::writer::Writer;
@@ -71,6 +73,44 @@ impl Queue {
     }
 }
 
+/// How the end of a reply is seen.
+#[derive(Debug)]
+pub enum Framing {
+    /// Both ends know its size.
+    Size {
+        /// Bytes of a reply.
+        reply: u64,
+        /// Bytes of the one that is coming.
+        got: u64,
+    },
+    /// As HTTP/1.1 says.
+    Http(Replies),
+}
+
+impl Framing {
+    /// These bytes have arrived; how many replies that completes.
+    fn arrived(&mut self, bytes: &[u8]) -> Result<u64> {
+        match self {
+            Framing::Size { reply, got } => {
+                let size = (*reply).max(1);
+                *got += bytes.len() as u64;
+                let complete = *got / size;
+                *got %= size;
+                Ok(complete)
+            }
+            Framing::Http(replies) => replies.arrived(bytes),
+        }
+    }
+
+    /// Bytes of the reply that has just come.
+    fn reply(&self) -> u64 {
+        match self {
+            Framing::Size { reply, .. } => *reply,
+            Framing::Http(replies) => replies.last(),
+        }
+    }
+}
+
 /// A connection of the client.
 pub struct Conn {
     /// The socket.
@@ -90,8 +130,7 @@ pub struct Conn {
     /// Its tcp_info when the measurement began.
     pub base: Info,
     writer: Writer,
-    reply: u64,
-    got: u64,
+    framing: Framing,
 }
 
 impl Conn {
@@ -107,14 +146,24 @@ impl Conn {
             dead: false,
             base: Info::default(),
             writer: link.writer,
-            reply: link.reply,
-            got: 0,
+            framing: link.framing,
         }
     }
 
-    /// Bytes of a request and of its reply.
+    /// Bytes of a request and of the reply that has just come.
     pub fn exchange_bytes(&self) -> u64 {
-        self.writer.message() + self.reply
+        self.writer.message() + self.framing.reply()
+    }
+
+    /// Why the server may have closed the connection.
+    pub fn why_closed(&self) -> &'static str {
+        match &self.framing {
+            Framing::Http(replies) if replies.closes() => {
+                "the server closed the connection, as it had said (Connection: close); \
+                 allow more requests on a connection there"
+            }
+            _ => "the server closed the connection",
+        }
     }
 
     /// Sends what may be sent; true when the socket takes no more for now.
@@ -146,12 +195,9 @@ impl Conn {
         Ok(true)
     }
 
-    /// `bytes` of replies have arrived; how many replies that completes.
-    pub fn arrived(&mut self, bytes: u64) -> u64 {
-        self.got += bytes;
-        let complete = self.got / self.reply.max(1);
-        self.got %= self.reply.max(1);
-        complete
+    /// These bytes of replies have arrived; how many replies that completes.
+    pub fn arrived(&mut self, bytes: &[u8]) -> Result<u64> {
+        self.framing.arrived(bytes)
     }
 }
 

@@ -112,7 +112,7 @@ pub fn table(duration: u64, outcomes: &[Outcome]) -> String {
             stats.errors, stats.unfinished
         );
         tcp(&mut out, &format!("  client ({})", cc.0), &stats.tcp);
-        if !flow.is_stream() {
+        if !flow.is_stream() && flow.http.is_none() {
             tcp(&mut out, &format!("\n  server ({})", cc.1), &stats.peer);
         }
         _ = writeln!(out);

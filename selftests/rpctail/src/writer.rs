@@ -17,6 +17,8 @@ pub const CHUNK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Writer {
     writes: Vec<usize>,
+    /// What a message is; without it, bytes of the payload.
+    text: Option<Vec<u8>>,
     more: bool,
     cork: bool,
     write: usize,
@@ -30,12 +32,20 @@ impl Writer {
         let (more, cork) = (options.more, options.cork);
         Self {
             writes,
+            text: None,
             more,
             cork,
             write: 0,
             offset: 0,
             active: false,
         }
+    }
+
+    /// A writer of messages that are this text, each in one write.
+    pub fn of_text(text: Vec<u8>, options: &EndOptions) -> Self {
+        let mut writer = Self::new(vec![text.len()], options);
+        writer.text = Some(text);
+        writer
     }
 
     /// The bytes of a message.
@@ -65,8 +75,11 @@ impl Writer {
             if self.more && self.write + 1 < self.writes.len() {
                 flags |= SendFlags::MORE;
             }
-            let chunk = (bytes - self.offset).min(CHUNK);
-            match send(&fd, &payload[..chunk], flags) {
+            let data = match &self.text {
+                Some(text) => &text[self.offset..],
+                None => &payload[..(bytes - self.offset).min(CHUNK)],
+            };
+            match send(&fd, data, flags) {
                 Ok(sent) => self.offset += sent,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(false),

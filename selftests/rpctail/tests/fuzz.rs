@@ -11,6 +11,7 @@ use rpctail::cli::flow_spec;
 use rpctail::client::Outcome;
 use rpctail::flow::Flow;
 use rpctail::hgrm::hgrm;
+use rpctail::http::Replies;
 use rpctail::pattern::{MAX_MESSAGE, Pattern};
 use rpctail::records::{Value, csv, json, records};
 use rpctail::stats::{Stats, Times};
@@ -318,6 +319,94 @@ fn fuzz_stranger() {
                     error
                 );
             }
+            Ok(())
+        },
+    );
+}
+
+/// A reply, as a server may frame it, and whether it counts as one.
+fn http_reply() -> impl Strategy<Value = (Vec<u8>, bool)> {
+    let body = || vec(any::<u8>(), 0..200);
+    let length = body().prop_map(|body| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        ([head.as_bytes(), &body].concat(), true)
+    });
+    let chunked =
+        (vec(vec(any::<u8>(), 1..80), 0..4), any::<bool>()).prop_map(|(chunks, trailer)| {
+            let mut out = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for chunk in chunks {
+                out.extend(format!("{:x}\r\n", chunk.len()).bytes());
+                out.extend(chunk);
+                out.extend(b"\r\n");
+            }
+            out.extend(b"0\r\n");
+            out.extend(if trailer {
+                &b"A: b\r\n\r\n"[..]
+            } else {
+                b"\r\n"
+            });
+            (out, true)
+        });
+    let early = Just((
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".to_vec(),
+        false,
+    ));
+    prop_oneof![length, chunked, early]
+}
+
+/// What `replies` makes of `bytes` that come in pieces of these sizes.
+fn in_pieces(bytes: &[u8], pieces: &[usize]) -> (Result<u64, String>, u64) {
+    let mut replies = Replies::default();
+    let (mut rest, mut sum) = (bytes, 0);
+    for size in pieces.iter().copied().chain([bytes.len()]) {
+        let (piece, after) = rest.split_at(size.min(rest.len()));
+        rest = after;
+        match replies.arrived(piece) {
+            Ok(n) => sum += n,
+            Err(error) => return (Err(error), replies.last()),
+        }
+    }
+    (Ok(sum), replies.last())
+}
+
+/// The ends of replies are seen, in whatever pieces they come; of what is no HTTP, the same is said.
+#[test]
+fn fuzz_http() {
+    let near = (
+        vec(http_reply(), 0..4),
+        prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    );
+    let pieces = vec(1usize..40, 0..30);
+    check(
+        corpus!("http"),
+        CASES,
+        (near, pieces),
+        |((replies, damage), pieces)| {
+            let mut bytes: Vec<u8> = replies
+                .iter()
+                .flat_map(|(bytes, _)| bytes.clone())
+                .collect();
+            let whole = replies.iter().filter(|(_, counts)| *counts).count() as u64;
+            match damage {
+                Some((at, byte)) if !bytes.is_empty() => {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+                _ => {
+                    let (seen, last) = in_pieces(&bytes, &[]);
+                    prop_assert_eq!(seen, Ok(whole));
+                    let ends_whole = replies.last().filter(|(_, counts)| *counts);
+                    if let Some((reply, _)) = ends_whole.filter(|_| whole == replies.len() as u64) {
+                        prop_assert_eq!(last, reply.len() as u64);
+                    }
+                }
+            }
+            let (one, _) = in_pieces(&bytes, &[]);
+            let (many, _) = in_pieces(&bytes, &pieces);
+            if let Err(error) = &one {
+                prop_assert!(!error.chars().any(char::is_control), "{:?}", error);
+            }
+            prop_assert_eq!(one, many);
             Ok(())
         },
     );

@@ -235,7 +235,7 @@ fn a_server_that_dies_is_an_error_and_no_hang() {
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    server.child.kill().unwrap();
+    server.child.as_mut().unwrap().kill().unwrap();
     let output = client.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -300,5 +300,5 @@ fn every_kind_of_output_is_written() {
     }
     // --once: the server goes when its client has gone.
     let mut server = server;
-    assert!(server.child.wait().unwrap().success());
+    assert!(server.child.as_mut().unwrap().wait().unwrap().success());
 }

@@ -80,7 +80,8 @@ impl Client<'_> {
                 running.stats.tcp.add(&conn.base, &info);
                 running.stats.tcp.cwnd(info.cwnd);
             }
-            if clean {
+            // Only an rpctail tells what it saw.
+            if clean && running.flow.http.is_none() {
                 if let Ok(farewell) = farewell(conn) {
                     running.stats.peer.add(&farewell.from, &farewell.to);
                     running.stats.peer.cwnd(farewell.cwnd_min);

@@ -118,10 +118,16 @@ impl Client<'_> {
             return;
         }
         match recv(&conn.stream, &mut self.buffer[..], RecvFlags::empty()) {
-            Ok((0, _)) => self.broken(at, "the server closed the connection"),
+            Ok((0, _)) => {
+                let why = conn.why_closed();
+                self.broken(at, why);
+            }
             Ok((n, _)) => {
                 let time = now();
-                let complete = conn.arrived(n as u64);
+                let complete = match conn.arrived(&self.buffer[..n]) {
+                    Ok(complete) => complete,
+                    Err(why) => return self.broken(at, &why),
+                };
                 for _ in 0..complete {
                     match self.conns[at].queue.answer() {
                         Some(exchange) => self.answered(at, exchange, time),

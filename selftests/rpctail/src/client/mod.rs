@@ -18,9 +18,9 @@ use std::io::{IsTerminal, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 
-use crate::cli::{ClientArgs, Mode};
+use crate::cli::{ClientArgs, Mode, PORT};
 use crate::connect;
-use crate::flow::Flow;
+use crate::flow::{Flow, is_http};
 use crate::poller::{Poller, Ready, now};
 use crate::rpc::Conn;
 use crate::schedule::Schedule;
@@ -110,8 +110,9 @@ impl<'a> Client<'a> {
         let servers = args
             .connect
             .iter()
-            .map(|text| resolve(text))
+            .map(|text| resolve(text, if is_http(&flows) { 80 } else { PORT }))
             .collect::<Result<Vec<_>>>()?;
+        let http = is_http(&flows);
         let poller = Poller::new().map_err(|e| format!("epoll: {e}"))?;
         let until = now() + args.wait;
         let (mut running, mut conns) = (Vec::new(), Vec::new());
@@ -142,6 +143,7 @@ impl<'a> Client<'a> {
         servers.dedup();
         let marks = servers
             .into_iter()
+            .filter(|_| !http)
             .map(|server| connect::marks(server, args.bind, until));
         let marks = marks.collect::<Result<Vec<_>>>()?;
         let progress = !args.quiet && std::io::stderr().is_terminal();

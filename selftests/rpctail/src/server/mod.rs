@@ -91,23 +91,23 @@ pub struct Server {
     sampled: usize,
 }
 
-/// Resolves `ADDR[:PORT]`; an address without a port gets [`PORT`].
-pub fn resolve(text: &str) -> Result<SocketAddr> {
+/// Resolves `ADDR[:PORT]`; an address without a port gets `port`.
+pub fn resolve(text: &str, port: u16) -> Result<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     if let Ok(ip) = bare.parse() {
-        return Ok(SocketAddr::new(ip, PORT));
+        return Ok(SocketAddr::new(ip, port));
     }
     let with_port = if text.contains(':') {
         text.to_owned()
     } else {
-        format!("{text}:{PORT}")
+        format!("{text}:{port}")
     };
     let mut found = with_port.to_socket_addrs().map_err(|e| {
         format!(
-            "'{text}' is no address: {e}; examples: 10.0.0.2, 10.0.0.2:{PORT}, [fd00::2]:{PORT}"
+            "'{text}' is no address: {e}; examples: 10.0.0.2, 10.0.0.2:{port}, [fd00::2]:{port}"
         )
     })?;
     found.next().ok_or(format!("'{text}' has no address"))
@@ -115,7 +115,7 @@ pub fn resolve(text: &str) -> Result<SocketAddr> {
 
 /// Makes the listening socket.
 fn listen(args: &ServerArgs) -> Result<TcpListener> {
-    let address = resolve(&args.listen)?;
+    let address = resolve(&args.listen, PORT)?;
     let family = if address.is_ipv4() {
         AddressFamily::INET
     } else {

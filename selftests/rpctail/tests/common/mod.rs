@@ -17,7 +17,7 @@ pub fn rpctail() -> Command {
 
 /// A server on a port that the kernel picked; it goes when this does.
 pub struct Server {
-    pub child: Child,
+    pub child: Option<Child>,
     pub address: String,
 }
 
@@ -37,6 +37,13 @@ impl Server {
             .strip_prefix("listening on ")
             .expect(&line)
             .to_owned();
+        let child = Some(child);
+        Self { child, address }
+    }
+
+    /// One that listens already and is no rpctail.
+    pub fn stranger(address: String) -> Self {
+        let child = None;
         Self { child, address }
     }
 
@@ -61,8 +68,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            _ = child.kill();
+            _ = child.wait();
+        }
     }
 }
 
