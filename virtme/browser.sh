@@ -9,41 +9,12 @@
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 . "$TOP/virtme/mirror.sh"
-
-browser_packages() { sed 's/#.*//' "$TOP/virtme/packages-browser" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u; }
-
-make_browser() {
-	local tmp=$CACHE/tmp-browser mirror=() m
-	m=$(mirror)
-	[ -z "$m" ] || mirror=("$m")
-	rm -rf --one-file-system "$tmp"
-	unshare --mount --propagation private -- mmdebstrap --variant=minbase --architectures="$DEB_ARCH" \
-		--include="$(browser_packages | paste -sd,)" \
-		--aptopt='Apt::Install-Recommends "false"' \
-		--aptopt='Acquire::Retries "3"' \
-		--aptopt='Acquire::http::Timeout "30"' \
-		--dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*' \
-		"$SUITE" "$tmp" "${mirror[@]}"
-	# What enter.sh mounts on.
-	mkdir -p "$tmp"/{lowtail,opt/cargo,usr/src/lowtail/src}
-	sync -f "$tmp/usr"
-	mv -T "$tmp" "$1"
-}
+. "$TOP/virtme/extra-root.sh"
 
 need_root
 lock_setup
-root=$CACHE/browser-$({
-	echo "format 1 $SUITE $DEB_ARCH"
-	browser_packages
-} | short_hash)
-if [ ! -d "$root" ]; then
-	need_space
-	host_packages
-	logged browser "Debian $SUITE root with chromium" "the browser's root could not be made from $(mirror_name)" \
-		"$(mirror_remedy)" make_browser "$root"
-fi
+make_extra_root browser
+root=$(extra_root browser)
 
 pages=$TOP/out/report-test
 rm -rf "$pages"
