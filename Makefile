@@ -67,6 +67,7 @@ scenarios: ## the tables again (SCENARIOS="T0 T4", SEED=2 another boot), records
 	@virtme/setup.sh
 	@$(MAKE) modules programs
 	@selftests/faults/build.sh
+	@virtme/web.sh $(SCENARIOS)
 	@$(IN_ROOT) env SEED="$(SEED)" virtme/vtime.sh $(SCENARIOS)
 	@$(IN_ROOT) sh -c '$(RELEASE)/report out && $(RELEASE)/report --html out'
 
@@ -83,11 +84,11 @@ report-test: ## the report in a real browser: widths, light and dark, screen rea
 compare: ## what differs between the records of two runs (A=folder B=folder); virtme/compare.sh A B has a status too
 	@virtme/compare.sh "$(A)" "$(B)"
 
-apps: ## applications of Debian's: PostgreSQL by pasta and a splicing forwarder (T2), netperf streams (T3) and TCP_RR
-	@$(MAKE) scenarios SCENARIOS="T2 T3 netperf-rr"
+apps: ## applications of Debian's: Tomcat, nginx, PostgreSQL by pasta and a splicing forwarder (T2), netperf streams (T3) and TCP_RR
+	@$(MAKE) scenarios SCENARIOS="T0-web T2 T3 netperf-rr"
 
-bench: ## every scenario: those of `make run`, T0-slow, T1, windows, incast, the sweep and what both modules cost
-	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-slow cost ack"
+bench: ## every scenario: those of `make run`, T0-slow, T0-web, T1, windows, incast, the sweep and what both modules cost
+	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-web T0-slow cost ack"
 
 sweep: ## the four sweeps by several boots, as docs/pacing.md has them: out/sweep/table.md (SEEDS="1 2 3 4 5", some 8 min each)
 	@virtme/setup.sh

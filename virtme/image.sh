@@ -10,6 +10,7 @@
 #   KIND       base   network tools, netperf, rpctail, our modules
 #              pg     base, plus PostgreSQL with a cluster made beforehand, a
 #                     forwarder of our own and pasta
+#              web    base, plus Tomcat and nginx: out/vtime/web-layer.cpio, which virtme/web.sh makes
 #   KVER       release of the stock kernel under /usr/lib/modules
 #   IMAGE_DIR  where the files go (default out/vtime/image-$KVER)
 #   MOD_DIR    where kbuild left our modules (default out/kbuild/$KVER); those of
@@ -27,9 +28,9 @@ umask 022
 
 kind=${1:-base}
 case $kind in
-base | pg) ;;
+base | pg | web) ;;
 *)
-	echo "image.sh: unknown kind '$kind' (base, pg)" >&2
+	echo "image.sh: unknown kind '$kind' (base, pg, web)" >&2
 	exit 2
 	;;
 esac
@@ -45,6 +46,14 @@ tree=$dir/tree-$kind
 if [ ! -e "$modules/vmlinuz" ]; then
 	echo "image.sh: no kernel $KVER: $modules/vmlinuz is missing" >&2
 	exit 1
+fi
+layer=
+if [ "$kind" = web ]; then
+	layer=$here/out/vtime/web-layer.cpio
+	[ -e "$layer" ] || {
+		echo "image.sh: $layer is missing; \`make apps\` makes it, and so does virtme/web.sh" >&2
+		exit 1
+	}
 fi
 mkdir -p "$dir"
 
@@ -190,6 +199,8 @@ fi
 # some instructions, and with it all that follows.
 find "$tree" -exec touch -h -d @0 {} +
 (cd "$tree" && find . -print0 | LC_ALL=C sort -z | cpio -0 -o -H newc --quiet --reproducible) >"$dir/$kind.cpio.new"
+# The kernel unpacks one archive after the other.
+[ -z "$layer" ] || cat "$layer" >>"$dir/$kind.cpio.new"
 mv "$dir/$kind.cpio.new" "$dir/$kind.cpio"
 rm -rf "$tree"
 echo "$dir"

@@ -13,7 +13,7 @@
 #   IMAGE_DIR  see image.sh
 #   LOWTAIL_JOBS   guests at a time (default: two, or one on a single core)
 #   SEED       another number, another boot: what is rare is dealt anew (default 1)
-#   LOWTAIL_LIMIT  seconds of wall time after which a guest counts as hung (default 300)
+#   LOWTAIL_LIMIT  seconds of wall time after which a guest counts as hung (default 300; one with a web server, three times that)
 #
 # Exit: 0 every scenario gave a verdict and none failed (a void one says so and
 # counts as a verdict); 1 one failed or gave no verdict twice; 2 usage.
@@ -80,10 +80,26 @@ if [ ${#scenarios[@]} = 0 ]; then
 	done
 fi
 
+# The image of a scenario is in its header, where it is not the base.
 image_of() {
+	local kind
+	kind=$(sed -n 's/^# Image: //p' "$here/selftests/scenarios/$1.sh")
+	echo "${kind:-base}"
+}
+
+# memory_of KIND: of the guest, MB. All that is in the image is in memory.
+memory_of() {
 	case $1 in
-	T2) echo pg ;;
-	*) echo base ;;
+	web) echo 1536 ;;
+	*) echo 768 ;;
+	esac
+}
+
+# limit_of KIND: seconds. A JVM's start, and its first requests, are many instructions.
+limit_of() {
+	case $1 in
+	web) echo $((limit * 3)) ;;
+	*) echo "$limit" ;;
 	esac
 }
 
@@ -98,9 +114,9 @@ boot() {
 		[ ! -e "$raw/$s.$file" ] || mv "$raw/$s.$file" "$raw/$s.$file.before"
 	done
 	# Whatever ends this script ends the guest.
-	setpriv --pdeathsig TERM timeout -k 5 "$limit" \
+	setpriv --pdeathsig TERM timeout -k 5 "$(limit_of "$(image_of "$s")")" \
 		env LD_PRELOAD="$IMAGE_DIR/turns.so" qemu-system-x86_64 \
-		-M pc -m 768M -smp 1 -nodefaults -nographic -no-reboot \
+		-M pc -m "$(memory_of "$(image_of "$s")")M" -smp 1 -nodefaults -nographic -no-reboot \
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
 		-rtc base=2026-01-01T00:00:00,clock=vm -seed "$seed" \
 		-cpu max,-rdrand,-rdseed "${counter[@]}" \

@@ -15,47 +15,23 @@
 #   4.57 ms. There a lost wake-up (T1) made 40 ms of it; here the hold is as long as a
 #   completion or an ACK takes, the mechanism is the same.
 
-tx_delay=2000
 conns=${CONNS:-8}
 rate=${RATE:-2000}
 duration=${DURATION:-3s}
 
-run() {
-	local before after
-	variant=$1
-	say "$variant: replies of 3091+5 bytes, $conns connections, $rate requests a second"
-	before=$(counter left TcpExtTCPAutoCorking)
-	rpc right --connect 10.0.0.1 --name reply --conns "$conns" --rate "$rate" \
-		--duration "$duration" --warmup 500ms --sample 10ms --request 100 --reply 3091+5 --nodelay
-	after=$(counter left TcpExtTCPAutoCorking)
-	record reply TCPAutoCorking count $((after - before))
-}
+# shellcheck source=selftests/scenarios/replies.sh
+. /scenarios/replies.sh
 
-require rpctail "build selftests first"
-nic_pair TxIntDelay=$tx_delay,$tx_delay TxAbsIntDelay=$tx_delay,$tx_delay IntMode=1,1
-modprobe sch_netem
-on right tc qdisc add dev nic root netem delay 300us limit 10000
+replies_net
 rpc_server left
 settle
-
-run stock
-set_sysctl left net.ipv4.tcp_autocorking 0
-run autocorking-off
-set_sysctl left net.ipv4.tcp_autocorking 1
-for policy in $(policies nodelay bounded); do
-	set_sysctl left net.ipv4.tcp_autocork_policy "$policy"
-	run "$policy"
-done
-
-variant=-
-corks=$(value stock reply TCPAutoCorking)
-if [ "$corks" = 0 ]; then
-	void "stock did not autocork"
-fi
-for p in p50 p99; do
-	greater "$(value stock reply $p)" "$(value autocorking-off reply $p)" ||
-		void "stock's $p is not longer than without autocorking"
-done
+say "replies of 3091+5 bytes, $conns connections, $rate requests a second"
+load() {
+	replies reply --connect 10.0.0.1 --conns "$conns" --rate "$rate" --duration "$duration" --warmup 500ms \
+		--request 100 --reply 3091+5 --nodelay
+}
+compare load
+must_hold reply p50 p99
 finding - meaning "A reply in two NODELAY writes. Stock holds the second until a TX completion or an ACK \
-frees the first: $corks corks, p50 $(value stock reply p50) us; without autocorking \
+frees the first: $(value stock reply TCPAutoCorking) corks, p50 $(value stock reply p50) us; without autocorking \
 $(value autocorking-off reply p50) us."

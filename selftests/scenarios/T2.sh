@@ -3,6 +3,8 @@
 #
 # T2: a forwarder that applies Nagle to data passing through it.
 #
+# Image: pg
+#
 # A real PostgreSQL; a client that sends each extended-protocol query as two batches of
 # messages, 56 bytes (Parse, Bind, Describe) and 50 us later 15 bytes (Execute, Sync), with
 # NODELAY set; between them splicefwd, which splices and sets no option. The second

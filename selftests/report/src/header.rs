@@ -5,8 +5,9 @@
 //! The headers are compiled in, so that a figure of somebody else's is written down once.
 
 /// The scenarios that the report has a section for, in its order, with their scripts.
-pub const SCENARIOS: [(&str, &str); 17] = [
+pub const SCENARIOS: [(&str, &str); 18] = [
     ("T0", include_str!("../../scenarios/T0.sh")),
+    ("T0-web", include_str!("../../scenarios/T0-web.sh")),
     ("T0-slow", include_str!("../../scenarios/T0-slow.sh")),
     ("T1", include_str!("../../scenarios/T1.sh")),
     ("T2", include_str!("../../scenarios/T2.sh")),
