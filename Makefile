@@ -90,7 +90,7 @@ apps: ## applications of Debian's: Tomcat, nginx, PostgreSQL by pasta and a spli
 bench: ## every scenario: those of `make run`, T0-slow, T0-web, T1, windows, incast, the sweep and what both modules cost
 	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-web T0-slow cost ack"
 
-sweep: ## the four sweeps by several boots, as docs/pacing.md has them: out/sweep/table.md (SEEDS="1 2 3 4 5", some 8 min each)
+sweep: ## the four sweeps by several boots, as docs/pacing.md has them: out/sweep/table.md (SEEDS="1 2 3 4 5 6 7 8", some 8 min each)
 	@virtme/setup.sh
 	@$(MAKE) modules programs
 	@$(IN_ROOT) virtme/sweep.sh $(SEEDS)

@@ -14,7 +14,7 @@ import sys
 COLUMNS = {
     "queue": ("queue_mean", "{:.1f}"),
     "p99": ("queue_p99", "{:.1f}"),
-    "drops": ("drop_share", "{:.1f}"),
+    "drops": ("drop_share", "{:.2f}"),
     "RTOs": ("timeouts", "{:.0f}"),
     "Mbit/s": ("throughput", "{:.0f}"),
     "Jain": ("fairness", "{:.2f}"),

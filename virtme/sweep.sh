@@ -12,7 +12,7 @@
 scenarios=(sweep-many sweep-closed sweep-fq sweep)
 dir=$TOP/out/sweep
 seeds=("$@")
-[ $# -gt 0 ] || seeds=(1 2 3 4 5)
+[ $# -gt 0 ] || seeds=(1 2 3 4 5 6 7 8)
 tables=()
 for seed in "${seeds[@]}"; do
 	mkdir -p "$dir/$seed"

@@ -14,7 +14,8 @@
 #
 # sweep-many is the same for N = 128 and 256, sweep-fq with sch_fq at the senders.
 #
-# Variants: cubic, dctcp, dctcp_floor, and `paced` (dctcp_floor with pace_below_floor=Y).
+# Variants: cubic, dctcp, dctcp_floor, and `paced` (dctcp_floor with pace_below_floor=Y). Who comes first is another
+# with each seed: what a boot does at its beginning and end must not look like the work of an algorithm.
 # Control: stock dctcp in the same boot. Void: no CE mark was seen under it with N at its most.
 # Public figures: none.
 
@@ -81,9 +82,17 @@ duration() {
 	fi
 }
 
+# of_ours COUNTER: dctcp_floor's own, its sum over the senders.
+of_ours() {
+	local s
+	for s in s1 s2 s3; do
+		on "$s" cat /proc/net/tcp_dctcp_floor
+	done | awk -v name="^$1\$" '$1 ~ name { n += $2 } END { print n + 0 }'
+}
+
 # run N VARIANT
 run() {
-	local n=$1 flow=$LOAD:$1 cc=$2 servers=() client ns red after probes timeouts
+	local n=$1 flow=$LOAD:$1 cc=$2 servers=() client ns red after probes timeouts paced held floored
 	variant=$2
 	say "$flow, $variant"
 	if [ "$variant" = paced ]; then
@@ -108,6 +117,12 @@ run() {
 	sleep 0.1
 	marking $step $shallow
 	sleep 0.3
+	# First, so that what is compared begins at the same point for all.
+	if [ "$cc" = dctcp_floor ]; then
+		paced=$(of_ours paced)
+		held=$(of_ours held_back)
+		floored=$(of_ours 'floor_.*')
+	fi
 	read -ra red <<<"$(red_counts)"
 	probes=$(senders TcpExtTCPLossProbes)
 	timeouts=$(senders TcpExtTCPTimeouts)
@@ -120,9 +135,14 @@ run() {
 	record "$flow" marked count $((after[0] - red[0]))
 	record "$flow" dropped count $((after[1] - red[1]))
 	record "$flow" drop_share percent "$(awk -v d="$(value "$variant" "$flow" dropped)" \
-		-v n="$(value "$variant" "$flow" arrived)" 'BEGIN { printf "%.1f", 100 * d / n }')"
+		-v n="$(value "$variant" "$flow" arrived)" 'BEGIN { printf "%.2f", 100 * d / n }')"
 	record "$flow" timeouts count $(($(senders TcpExtTCPTimeouts) - timeouts))
 	record "$flow" loss_probes count $(($(senders TcpExtTCPLossProbes) - probes))
+	if [ "$cc" = dctcp_floor ]; then
+		record "$flow" paced count $(($(of_ours paced) - paced))
+		record "$flow" held_back count $(($(of_ours held_back) - held))
+		record "$flow" floored count $(($(of_ours 'floor_.*') - floored))
+	fi
 	[ "$cc" != dctcp_floor ] || echo N >/sys/module/tcp_dctcp_floor/parameters/pace_below_floor
 }
 
@@ -136,8 +156,11 @@ modprobe sch_red
 echo 'p:lowtail/queue red_enqueue bytes=sch->qstats.backlog:u32' >$tracing/kprobe_events
 echo 1 >$tracing/events/lowtail/queue/enable
 settle
+read -ra order <<<"cubic dctcp $ours ${ours:+paced}"
+first=$(((${SEED:-1} - 1) % ${#order[@]}))
+order=("${order[@]:first}" "${order[@]:0:first}")
 for n in $NS; do
-	for v in cubic dctcp $ours ${ours:+paced}; do
+	for v in "${order[@]}"; do
 		run "$n" "$v"
 	done
 done
