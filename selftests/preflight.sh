@@ -79,18 +79,18 @@ no_metadata() {
 }
 
 other_rustc() {
-	copy && set_config 's/^CONFIG_RUSTC_VERSION_TEXT=.*/CONFIG_RUSTC_VERSION_TEXT="rustc 1.97.1"/' &&
-		one_line "rustc is 'rustc " "built with 'rustc 1.97.1'" "RUSTC="
+	copy && set_config 's/^CONFIG_RUSTC_VERSION_TEXT=.*/CONFIG_RUSTC_VERSION_TEXT="rustc 0.0.0"/' &&
+		one_line "rustc is 'rustc " "built with 'rustc 0.0.0'" "RUSTC="
 }
 
 other_bindgen() {
-	copy && set_config 's/^CONFIG_BINDGEN_VERSION_TEXT=.*/CONFIG_BINDGEN_VERSION_TEXT="bindgen 0.72.1"/' &&
-		one_line "bindgen is 'bindgen " "built with 'bindgen 0.72.1'" "BINDGEN="
+	copy && set_config 's/^CONFIG_BINDGEN_VERSION_TEXT=.*/CONFIG_BINDGEN_VERSION_TEXT="bindgen 0.0.0"/' &&
+		one_line "bindgen is 'bindgen " "built with 'bindgen 0.0.0'" "BINDGEN="
 }
 
 other_gcc() {
-	copy && set_config 's/^CONFIG_CC_VERSION_TEXT=.*/CONFIG_CC_VERSION_TEXT="gcc (GCC) 15.1.0"/' &&
-		one_line "the C compiler is" "built with 'gcc (GCC) 15.1.0'" "CC="
+	copy && set_config 's/^CONFIG_CC_VERSION_TEXT=.*/CONFIG_CC_VERSION_TEXT="gcc (GCC) 0.0.0"/' &&
+		one_line "the C compiler is" "built with 'gcc (GCC) 0.0.0'" "CC="
 }
 
 other_release() {
