@@ -37,7 +37,7 @@ record() {
 		--arg detail "$4" >>"$dir/$1.records"
 }
 
-# of_suite SUITE: status and detail from what kselftest.sh left.
+# of_suite SUITE LOG: status and detail from what kselftest.sh left.
 of_suite() {
 	local tap rc f
 	for f in "$TOP/out/kselftest/$1".{sh,py}; do
@@ -46,7 +46,7 @@ of_suite() {
 		rc=$(cat "$f.rc" 2>/dev/null || echo none)
 	done
 	case ${rc:=none} in
-	none) echo "failed no result: the guest ended" ;;
+	none) echo "failed no result: $(sed -n 's/^lowtail: error: //p' "$2" | tail -n 1 | grep . || echo 'the guest ended')" ;;
 	4) echo "skipped $(sed -n 's/^1\.\.0 # SKIP //p' "$tap" | sed -n 1p)" ;;
 	0) awk '/^ok .*# *SKIP/ { s++; next } /^ok/ { p++ } END { print "ok " p + 0 " cases" (s ? ", " s " skipped" : "") }' "$tap" ;;
 	*) echo "failed exit $rc: $(sed -n 's/^not ok [0-9]* *//p' "$tap" | paste -sd';')" ;;
@@ -84,13 +84,15 @@ try_kernel() {
 		fi
 		run=("${run[@]:1}")
 	fi
+	# What another kernel left is no result of this one, should this one's tests not even begin.
+	rm -rf "$TOP/out/kselftest"
 	"$TOP/virtme/kselftest.sh" "${run[@]}" >"$dir/$name.kselftest.log" 2>&1 || :
 	for s in "${run[@]}"; do
-		read -r status detail < <(of_suite "$s")
+		read -r status detail < <(of_suite "$s" "$dir/$name.kselftest.log")
 		record "$name" "$s" "$status" "$detail"
 	done
 	rm -rf "$dir/$name.kselftest"
-	cp -r "$TOP/out/kselftest" "$dir/$name.kselftest"
+	[ ! -d "$TOP/out/kselftest" ] || cp -r "$TOP/out/kselftest" "$dir/$name.kselftest"
 }
 
 names=("$@")
