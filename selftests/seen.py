@@ -217,8 +217,10 @@ def add_others(net, trace):
     add_tools(net)
 
 
-def listen(command, ready, net):
-    """What a tool prints of a connection with two timeouts. `ready` waits until it listens."""
+def listen(command, ready, net, lines=0):
+    """What a tool prints of a connection with two timeouts. `ready` waits until it listens, and it has half a minute
+    for that many lines that begin with the connection's port: a tool reads its buffer now and then, and what is in it when
+    it is ended is not printed."""
     net.least_rto("300ms")
     said = []
 
@@ -232,6 +234,9 @@ def listen(command, ready, net):
         try:
             ready(tool, said)
             port = timed_out(net)
+            end = time.monotonic() + 30
+            while sum(line.startswith(f"{port} ") for line in said) < lines and time.monotonic() < end:
+                time.sleep(0.1)
             tool.terminate()
             reader.join(60)
             return "".join(said), port
@@ -278,7 +283,7 @@ def add_tools(net):
             raise ktap.Skip("bpftrace is not installed")
         program = ('tracepoint:tcp_dctcp_floor:dctcp_floor_raised { printf("%d %d: %d to %d\\n", '
                    'args.sport, args.ca_state, args.prior_cwnd, args.snd_cwnd); }')
-        said, port = listen(["bpftrace", "-e", program], until_seen(net), net)
+        said, port = listen(["bpftrace", "-e", program], until_seen(net), net, lines=2)
         ktap.note(said.strip().replace("\n", "; "))
         ktap.equal(said.count(f"{port} {LOSS}: 1 to 2"), 2, "lines that bpftrace prints")
 
