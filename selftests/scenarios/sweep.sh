@@ -104,6 +104,12 @@ run() {
 		load ip netns exec "$ns" rpctail server >/dev/null
 		servers+=($!)
 	done
+	# Before the load: reading them takes time, and what is compared must begin at the same point for all.
+	if [ "$cc" = dctcp_floor ]; then
+		paced=$(of_ours paced)
+		held=$(of_ours held_back)
+		floored=$(of_ours 'floor_.*')
+	fi
 	# Connections are made before a mark or a drop could come.
 	marking 500000 $deep
 	(
@@ -117,12 +123,6 @@ run() {
 	sleep 0.1
 	marking $step $shallow
 	sleep 0.3
-	# First, so that what is compared begins at the same point for all.
-	if [ "$cc" = dctcp_floor ]; then
-		paced=$(of_ours paced)
-		held=$(of_ours held_back)
-		floored=$(of_ours 'floor_.*')
-	fi
 	read -ra red <<<"$(red_counts)"
 	probes=$(senders TcpExtTCPLossProbes)
 	timeouts=$(senders TcpExtTCPTimeouts)
