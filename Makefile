@@ -90,6 +90,13 @@ apps: ## applications of Debian's: Tomcat, nginx, PostgreSQL by pasta and a spli
 bench: ## every scenario: those of `make run`, T0-slow, T0-web, T1, windows, incast, the sweep and what both modules cost
 	@$(MAKE) scenarios SCENARIOS="sweep sweep-many sweep-closed sweep-fq T4-loss T4 T4-cwnd trace T1 incast T2 T3 netperf-rr T0 T0-web T0-slow cost ack"
 
+voids: ## the fault taken from each scenario in turn: its verdict has to be void, or failed (SCENARIOS="T0 T4")
+	@virtme/setup.sh
+	@$(MAKE) modules programs
+	@selftests/faults/build.sh
+	@virtme/web.sh $(or $(SCENARIOS),T0-web)
+	@$(IN_ROOT) virtme/voids.sh $(SCENARIOS)
+
 sweep: ## the four sweeps by several boots, as docs/pacing.md has them: out/sweep/table.md (SEEDS="1 2 3 4 5 6 7 8", some 8 min each)
 	@virtme/setup.sh
 	@$(MAKE) modules programs
@@ -172,5 +179,5 @@ help: ## this list
 	@echo
 	@echo "Set-up is kept in \$$LOWTAIL_CACHE (default ~/.cache/lowtail); DEBIAN_MIRROR=URL names a mirror."
 
-.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench sweep kselftest matrix host-test oracle fuzz lint fmt deb test-deb stress soak \
+.PHONY: run test shell setup modules preflight programs scenarios report report-test compare apps bench sweep voids kselftest matrix host-test oracle fuzz lint fmt deb test-deb stress soak \
 	install uninstall clean distclean help

@@ -13,6 +13,7 @@
 #   IMAGE_DIR  see image.sh
 #   LOWTAIL_JOBS   guests at a time (default: two, or one on a single core)
 #   SEED       another number, another boot: what is rare is dealt anew (default 1)
+#   OVERLAY    a cpio archive that the kernel unpacks over the image (virtme/voids.sh plants by it)
 #   LOWTAIL_LIMIT  seconds of wall time after which a guest counts as hung (default 300; one with a web server, three times that)
 #
 # Exit: 0 every scenario gave a verdict and none failed (a void one says so and
@@ -107,8 +108,13 @@ limit_of() {
 # a hub inside QEMU (a scenario that needs none leaves them down): sending is
 # part of the register write and completions are interrupts, both in virtual time.
 boot() {
-	local s=$1 e1000e=e1000e,romfile= file
+	local s=$1 e1000e=e1000e,romfile= file initrd
 	local counter=()
+	initrd=$IMAGE_DIR/$(image_of "$s").cpio
+	if [ -n "${OVERLAY:-}" ]; then
+		cat "$initrd" "$OVERLAY" >"$raw/$s.cpio"
+		initrd=$raw/$s.cpio
+	fi
 	[ "$s" != ack ] || counter=(-plugin "$IMAGE_DIR/count.so,out=$raw/$s.count")
 	for file in port console qemu; do
 		[ ! -e "$raw/$s.$file" ] || mv "$raw/$s.$file" "$raw/$s.$file.before"
@@ -120,7 +126,7 @@ boot() {
 		-accel tcg,thread=single -icount shift=0,sleep=off,align=off \
 		-rtc base=2026-01-01T00:00:00,clock=vm -seed "$seed" \
 		-cpu max,-rdrand,-rdseed "${counter[@]}" \
-		-kernel "$IMAGE_DIR/vmlinux" -initrd "$IMAGE_DIR/$(image_of "$s").cpio" \
+		-kernel "$IMAGE_DIR/vmlinux" -initrd "$initrd" \
 		-append "${cmdline//$'\n'/} SCENARIO=$s" \
 		-netdev hubport,id=a,hubid=0 -device "$e1000e,netdev=a,mac=52:54:00:00:00:01" \
 		-netdev hubport,id=b,hubid=0 -device "$e1000e,netdev=b,mac=52:54:00:00:00:02" \

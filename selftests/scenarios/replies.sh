@@ -55,8 +55,11 @@ held() {
 
 # must_hold FLOW PERCENTILE...: void unless held.
 must_hold() {
-	[ "$(value stock "$1" TCPAutoCorking)" != 0 ] || void "stock did not autocork ($1)"
-	held "$@" || void "stock's $(printf '%s or ' "${@:2:$#-2}")${!#} is not longer than without autocorking ($1)"
+	if [ "$(value stock "$1" TCPAutoCorking)" = 0 ]; then
+		void "stock did not autocork ($1)"
+	elif ! held "$@"; then
+		void "stock's ${*:2} is not longer than without autocorking ($1)"
+	fi
 }
 
 # of FLOW PERCENTILE: of each variant that there is, for a text.
