@@ -10,30 +10,30 @@
 
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-# SCENARIO|what is planted|sed expression|verdict (extended regular expression)
+# SCENARIO@what is planted@sed expression@verdict (extended regular expression)
 plantings() {
 	cat <<-'END'
-		T0|autocorking off from the start|s/^settle$/&; set_sysctl left net.ipv4.tcp_autocorking 0/|void: stock did not autocork
-		T0-web|autocorking off from the start|s/^settle$/&; set_sysctl left net.ipv4.tcp_autocorking 0/|void: stock did not autocork \(tomcat\).*\(proxied\)
-		T0-slow|completions come at once|/lowtail_faults.late=/d|void: stock's hold at p50
-		T1|no wake-up is lost|s/^each=10000$/each=1000000000/|void: the fault took no wake-up from stock
-		T2|the forwarder sets NODELAY|s/\(--listen 127.0.0.1:6001 --connect 127.0.0.1:5432\) /\1 --nodelay /|void: the forwarder without NODELAY .* is not ten times slower
-		T3|autocorking off from the start|s/^both stock$/set_sysctl left net.ipv4.tcp_autocorking 0; &/|void: stock did not autocork
-		T4|the step is never reached|s/^step=30000$/step=900000/|void: no CE mark under dctcp
-		T4-loss|no packet is lost|s/^losing() {$/&\nset -- 0/; s/^faults() {$/&\nreturn 0/|void: stock dctcp was never seen below 2 packets.*no timeout.*no retransmission.*no lone packet
-		T4-cwnd|the step is never reached|s/^step=30000$/step=900000/|void: no CE mark under dctcp
-		T4-cwnd|no packet is lost|s/echo 100 || echo 0/echo 0 || echo 0/|void: stock dctcp was never below 2 packets
-		T4-cwnd|a connection a kind too few|s/name=$kind,conns=3/name=$kind,conns=2/|failed: .*flows of 9 in the trace
-		incast|neither a step nor a limit|s/^\tmarking "$step" "$shallow"$/\tmarking 900000 "$deep"/|void: 48 answers at once made neither
-		sweep|the step is never reached|s/^step=30000$/step=900000/; s/1 4 16 48/4/; s/^shallow=60000/shallow=950000/|void: no CE mark under dctcp with 4 senders
-		trace|no mark and no loss ever|s/loss random "$[12]%"/loss random 0%/|void: stock's window never fell below 2
+		T0@autocorking off from the start@s/^settle$/&; set_sysctl left net.ipv4.tcp_autocorking 0/@void: stock did not autocork
+		T0-web@autocorking off from the start@s/^settle$/&; set_sysctl left net.ipv4.tcp_autocorking 0/@void: stock did not autocork \(tomcat\).*\(proxied\)
+		T0-slow@completions come at once@/lowtail_faults.late=/d@void: stock's hold at p50
+		T1@no wake-up is lost@s/^each=10000$/each=1000000000/@void: the fault took no wake-up from stock
+		T2@the forwarder sets NODELAY@s/\(--listen 127.0.0.1:6001 --connect 127.0.0.1:5432\) /\1 --nodelay /@void: the forwarder without NODELAY .* is not ten times slower
+		T3@autocorking off from the start@s/^both stock$/set_sysctl left net.ipv4.tcp_autocorking 0; &/@void: stock did not autocork
+		T4@dropped where it would be marked@s/^step=30000$/&\neval "$(declare -f marking | sed "s, ecn,,")"/@void: no CE mark under dctcp
+		T4-loss@no packet is lost@s/^losing() {$/&\nset -- 0/; s/^faults() {$/&\nreturn 0/@void: stock dctcp was never seen below 2 packets.*no timeout.*no retransmission.*no lone packet
+		T4-cwnd@dropped where it would be marked@s/^step=30000$/&\neval "$(declare -f marking | sed "s, ecn,,")"/@failed: .*flows of 9 in the trace
+		T4-cwnd@no packet is lost@s/echo 100 || echo 0/echo 0 || echo 0/@void: stock dctcp was never below 2 packets
+		T4-cwnd@a connection a kind too few@s/name=$kind,conns=3/name=$kind,conns=2/@failed: .*flows of 9 in the trace
+		incast@neither a step nor a limit@s/^\tmarking "$step" "$shallow"$/\tmarking 900000 "$deep"/@void: 48 answers at once made neither
+		sweep@the step is never reached@s/^step=30000$/step=900000/; s/1 4 16 48/4/; s/^shallow=60000/shallow=950000/@void: no CE mark under dctcp with 4 senders
+		trace@no mark and no loss ever@s/ loss random "$[12]%" seed [12]\( ecn\)\{0,1\}//@void: stock's window never fell below 2
 	END
 }
 
 wanted=("$@")
 for s; do
-	plantings | cut -d'|' -f1 | grep -qx -- "$s" ||
-		die "nothing is planted in '$s'" "choose of: $(plantings | cut -d'|' -f1 | uniq | paste -sd' ')"
+	plantings | cut -d@ -f1 | grep -qx -- "$s" ||
+		die "nothing is planted in '$s'" "choose of: $(plantings | cut -d@ -f1 | uniq | paste -sd' ')"
 done
 dir=$TOP/out/voids
 mkdir -p "$dir"
@@ -45,7 +45,7 @@ result() {
 }
 
 echo "TAP version 13"
-while IFS='|' read -r scenario what change verdict; do
+while IFS='@' read -r scenario what change verdict; do
 	[ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " = *" $scenario "* ]] || continue
 	name="$scenario: $what"
 	tree=$(mktemp -d)
